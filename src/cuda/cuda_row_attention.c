@@ -124,7 +124,7 @@ static uint32_t mma_shared(const problem *p, mma_tactic m)
     return stages > ends ? stages : ends;
 }
 
-static double mma_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const problem_operand *q = &p->in[0], *k = &p->in[1];
@@ -236,12 +236,9 @@ static sinter_status bind_rows(env *e, const problem *p, const void *attrs, cons
                                int64_t rows, uint32_t block, uint32_t shared, cuda_record *r)
 {
     const view *q = &in[0];
-    if (!cuda_launch_add(r, 0, (uint64_t)((q->dim[2] + rows - 1) / rows), (uint64_t)q->dim[1], (uint64_t)q->dim[0],
-                         block, shared))
-        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
-                    (long long)q->dim[1], (long long)q->dim[2]);
-    struct attention_args *x = cuda_param_add(r, sizeof *x);
-    if (!x) return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    struct attention_args *x;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)((q->dim[2] + rows - 1) / rows), (uint64_t)q->dim[1], (uint64_t)q->dim[0],
+                          block, shared, sizeof *x, &x));
     return attention_fill(e, p, attrs, in, out, r, x);
 }
 
@@ -252,23 +249,11 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
     return bind_rows(e, p, attrs, in, out, 16 * m.mi * m.wm, 32u * m.wm * m.wn, mma_shared(p, m), to);
 }
 
-const cuda_kernel cuda_attention = {
-    .base = { .name = "cuda_attention",
-              .abi = 5,
-              .is_strided_out = true,
-              .reject = attention_reject_matrix,
-              .tactics = mma_tactics,
-              .check = mma_check,
-              .print = mma_print,
-              .cost_ns = mma_cost,
-              .record_size = cuda_record_size,
-              .bind = mma_bind },
-    .code = mma_code,
-};
+CUDA_ROW(cuda_attention, 5, attention_reject_matrix, mma_, .is_strided_out = true);
 
 /* ---- any float ---- */
 
-static const char *reject_any(const problem *p, const kernel_target *t)
+static const char *any_reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     return attention_reject_any(p);
@@ -280,7 +265,7 @@ static uint32_t any_shared(const problem *p)
     return (16 * depth + 32 * (depth + 1) + 32 * width) * 4;
 }
 
-static double any_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double any_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     const problem_operand *q = &p->in[0], *k = &p->in[1];
@@ -311,15 +296,4 @@ static sinter_status any_bind(env *e, const problem *p, const tactic *t, const v
     return bind_rows(e, p, attrs, in, out, 16, 128, any_shared(p), to);
 }
 
-const cuda_kernel cuda_attention_any = {
-    .base = { .name = "cuda_attention_any",
-              .abi = 2,
-              .is_strided_out = true,
-              .reject = reject_any,
-              .tactics = cuda_tactics_one,
-              .check = cuda_check_one,
-              .cost_ns = any_cost,
-              .record_size = cuda_record_size,
-              .bind = any_bind },
-    .code = any_code,
-};
+CUDA_ROW_ONE(cuda_attention_any, 2, cuda_check_one, any_, .is_strided_out = true);

@@ -55,7 +55,8 @@ double cuda_plugin_cost_ns(const problem *p, const tactic *t, const kernel_targe
     return cuda_cost_ns(target, cuda_problem_bytes(p), 0);
 }
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+static bool cuda_plugin_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index,
+                             cuda_code *c)
 {
     (void)t, (void)target;
     if (index) return false;
@@ -92,12 +93,11 @@ static sinter_status put(env *e, const problem *p, cuda_record *r, struct plugin
                 p->plugin->plugin->name, i, (int)from->kind, from->index);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *record)
+static sinter_status cuda_plugin_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                      const view *out, void *record)
 {
     (void)attrs;
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     const sinter_plugin *plugin = p->plugin->plugin;
     plugin_problem x;
     sinter_plugin_launch l = {
@@ -111,25 +111,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         return FAIL(e, INVALID_ARG,
                     "plugin '%s' launches blocks of %u threads with %u arguments: 1 to 1024 and at most %d",
                     plugin->name, l.block, l.count_arg, SINTER_PLUGIN_ARGS);
-    if (!cuda_launch_add(r, 0, l.grid[0], l.grid[1], l.grid[2], l.block, l.shared))
-        return FAIL(e, UNSUPPORTED, "plugin '%s' launches a grid of %llu x %llu x %llu blocks", plugin->name,
-                    (unsigned long long)l.grid[0], (unsigned long long)l.grid[1], (unsigned long long)l.grid[2]);
-    struct plugin_args *to = cuda_param_add(r, sizeof *to);
-    if (!to) return FAIL(e, INTERNAL, "no room for a plugin's arguments");
+    struct plugin_args *to;
+    TRY(NOTE(e, cuda_launch_begin(e, r, 0, l.grid[0], l.grid[1], l.grid[2], l.block, l.shared, sizeof *to, &to),
+             "launching plugin '%s'", plugin->name));
     for (uint32_t i = 0; i < l.count_arg; i++) TRY(put(e, p, r, to, i, &l.arg[i]));
     return SINTER_OK;
 }
 
-const cuda_kernel cuda_plugin = {
-    .base = { .name = "cuda_plugin",
-              .abi = 1,
-              .reject = reject,
-              .tactics = cuda_plugin_tactics,
-              .check = cuda_plugin_check,
-              .print = cuda_plugin_print,
-              .cost_ns = cuda_plugin_cost_ns,
-              .workspace = plugin_row_workspace,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_plugin, 1, reject, cuda_plugin_, .workspace = plugin_row_workspace);

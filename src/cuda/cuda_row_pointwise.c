@@ -210,9 +210,8 @@ static sinter_status bind_across(env *e, const problem *p, const pointwise_tacti
         if (!i64_mul(blocks, i == axis ? 1 : size_at[i], &blocks)) blocks = INT64_MAX;
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
         return FAIL(e, UNSUPPORTED, "a result of more than 2^31 tiles");
-    cuda_launch *l = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 256, 0);
-    struct pointwise_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    struct pointwise_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, 256, 0, sizeof *a, &a));
     a->inner = (small)size_at[last];
     a->across = (small)size_at[axis];
     a->tiles_x = cuda_fast_div(tiles_x);
@@ -230,7 +229,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const pointwise_tactic tac = TACTIC_AS(pointwise_tactic, t);
     cuda_record *r = record;
     int64_t size_at[SINTER_RANK_MAX];
-    memset(r, 0, sizeof *r);
     const char *why = space_init(p, program_of(p, &own), true, false, &s);
     if (why) return FAIL(e, INTERNAL, "a pointwise program of which the kernel says: %s", why);
     s.emit.width = tac.width;
@@ -245,9 +243,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (blocks > INT32_MAX || (total > INT32_MAX && !space_is_wide(&s, tac.width)))
         return FAIL(e, UNSUPPORTED, "a result of %lld vectors of %u elements, more than a launch makes",
                     (long long)total, tac.width);
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, tac.block, 0)) return FAIL(e, INTERNAL, "a record without room");
-    struct pointwise_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    struct pointwise_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, tac.block, 0, sizeof *a, &a));
     a->total = total;
     a->inner = (small)size_at[last];
     a->row = cuda_fast_div(row);
@@ -255,17 +252,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_pointwise = {
-    .base = { .name = "cuda_pointwise",
-              .abi = 2,
-              .is_strided_out = true,
-              .is_in_place = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_pointwise, 2, reject, , .is_strided_out = true, .is_in_place = true);

@@ -201,11 +201,11 @@ static void strides(wide *to, const view *v)
     for (uint32_t i = 0; v->dtype != SINTER_DTYPE_NONE && i < v->rank; i++) to[i] = v->stride[i];
 }
 
-static rnn_args *add(cuda_record *r, uint32_t index, uint64_t x, uint64_t y, uint32_t block, uint32_t shared,
-                     const problem *p, const rnn_args *from)
+static sinter_status add(env *e, cuda_record *r, uint32_t index, uint64_t x, uint64_t y, uint32_t block,
+                         uint32_t shared, const problem *p, const rnn_args *from)
 {
-    rnn_args *a = cuda_launch_add(r, index, x, y, 1, block, shared) ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a) return NULL;
+    rnn_args *a;
+    TRY(cuda_launch_begin(e, r, index, x, y, 1, block, shared, sizeof *a, &a));
     *a = *from;
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
@@ -219,7 +219,7 @@ static rnn_args *add(cuda_record *r, uint32_t index, uint64_t x, uint64_t y, uin
     if (has_out(p, 1)) CUDA_PATCH(r, a, y_h, PATCH_OUT, 1);
     if (has_out(p, 2)) CUDA_PATCH(r, a, y_c, PATCH_OUT, 2);
     CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
-    return a;
+    return SINTER_OK;
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -227,7 +227,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     const rnn_tactic x = TACTIC_AS(rnn_tactic, t);
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     uint32_t gates, each;
     const rnn_common common = rnn_common_of(p->op, attrs, &gates, &each);
     rnn_activation activation[RNN_ACTIVATIONS_MAX];
@@ -265,24 +264,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint64_t tiles_x = (uint64_t)((rows + RNN_TILE - 1) / RNN_TILE),
                    tiles_y = (uint64_t)((width + RNN_TILE - 1) / RNN_TILE);
     const uint32_t tile = 2 * RNN_DEEP * (RNN_TILE + 1) * acc_size(p);
-    if (!add(r, 0, tiles_x, tiles_y, RNN_THREADS, tile, p, &a) ||
-        !add(r, 1, (uint64_t)a.slices * directions * x.cluster, 1, x.block, (uint32_t)shared_bytes(p, &x), p, &a))
-        return FAIL(e, UNSUPPORTED, "%s of %lld rows of input", op_at(p->op)->name, (long long)rows);
+    TRY(add(e, r, 0, tiles_x, tiles_y, RNN_THREADS, tile, p, &a));
+    TRY(add(e, r, 1, (uint64_t)a.slices * directions * x.cluster, 1, x.block, (uint32_t)shared_bytes(p, &x), p, &a));
     r->at[1].cluster = x.cluster;
     return SINTER_OK;
 }
 
-const cuda_kernel cuda_rnn = {
-    .base = { .name = "cuda_rnn",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .workspace = workspace,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_rnn, 1, reject, , .is_strided_out = true, .workspace = workspace);

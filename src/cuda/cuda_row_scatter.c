@@ -203,9 +203,8 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
     const view *updates = &in[u];
     const bool has_indices = x < p->count_in && p->in[x].dtype != SINTER_DTYPE_NONE;
     int64_t total = 1, walk = 1;
-    cuda_launch *l = cuda_launch_add(r, index_of_code, 1, 1, 1, SCATTER_BLOCK, 0);
-    struct scatter_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    struct scatter_args *a;
+    TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, SCATTER_BLOCK, 0, sizeof *a, &a));
     for (uint32_t i = 0; i < updates->rank; i++) {
         const bool is_walked = i >= first && i < last;
         if (!i64_mul(total, is_walked ? 1 : updates->dim[i], &total) ||
@@ -226,7 +225,7 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
     if (total > INT32_MAX || walk > INT32_MAX) return FAIL(e, UNSUPPORTED, "more than 2^31 updates");
     a->total = (natural)total;
     a->walk = (natural)walk;
-    l->grid[0] = (uint32_t)((total + SCATTER_BLOCK - 1) / SCATTER_BLOCK);
+    cuda_launch_last(r)->grid[0] = (uint32_t)((total + SCATTER_BLOCK - 1) / SCATTER_BLOCK);
     CUDA_PATCH(r, a, out, PATCH_OUT, 0);
     CUDA_PATCH(r, a, updates, PATCH_IN, u);
     if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, x);
@@ -273,7 +272,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     (void)attrs;
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     TRY(check_shapes(e, p, in, out));
     if (p->op == OP_max_unpool) {
         const int64_t count = view_count(out);
@@ -307,18 +305,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return phase(e, p, r, 1, in, out, 0, 0, -2);
 }
 
-const cuda_kernel cuda_scatter = {
-    .base = { .name = "cuda_scatter",
-              .abi = 2,
-              .is_strided_out = true,
-              .updates_in_place = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .workspace = workspace,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_scatter, 2, reject, , .is_strided_out = true, .updates_in_place = true, .workspace = workspace);

@@ -37,6 +37,20 @@ void *cuda_param_add(cuda_record *r, size_t size)
     return memset(r->args + at, 0, size);
 }
 
+sinter_status cuda_launch_begin(env *e, cuda_record *r, uint32_t code, uint64_t x, uint64_t y, uint64_t z,
+                                uint32_t block, uint32_t shared, size_t size, void *at)
+{
+    void *param = NULL;
+    if (r->count == RECORD_LAUNCHES) return FAIL(e, INTERNAL, "a record without room for a launch");
+    if (!cuda_launch_add(r, code, x, y, z, block, shared))
+        return FAIL(e, UNSUPPORTED, "a grid of %llu x %llu x %llu blocks", (unsigned long long)x, (unsigned long long)y,
+                    (unsigned long long)z);
+    param = cuda_param_add(r, size);
+    if (!param) return FAIL(e, INTERNAL, "a record without room for the parameters of a launch");
+    memcpy(at, &param, sizeof param);
+    return SINTER_OK;
+}
+
 void cuda_patch_add(cuda_record *r, const void *param, size_t at, patch_kind kind, uint32_t index, int64_t offset)
 {
     assert(r->patch_count < RECORD_PATCHES);

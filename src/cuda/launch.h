@@ -2,7 +2,7 @@
 /* launch.h - what a CUDA kernel row makes of a problem: code to compile, and launches of it.
  *
  * A row is a `kernel` with one function more, `code`: a pure function from problem, tactic and machine to what is
- * compiled, so that whoever has a problem can make the same code again. `bind`, which knows the shapes, fills a
+ * compiled, so that whoever has a problem can make the same code again. `bind`, which knows the shapes, fills an empty
  * cuda_record: one or more launches in order, each with its grid and the bytes of its parameters. Addresses are not
  * known then; patches say where in those bytes they go. */
 #ifndef CUDA_LAUNCH_H
@@ -77,6 +77,10 @@ void         cuda_patch_add(cuda_record *r, const void *param, size_t at, patch_
                             int64_t offset);
 #define CUDA_PATCH(record, param, field, kind, index) \
     cuda_patch_add(record, param, offsetof(__typeof__(*(param)), field), kind, index, 0)
+/* A launch and its first parameter; *at, a pointer, then points to it. Errors: UNSUPPORTED: the grid is too large. */
+sinter_status cuda_launch_begin(env *e, cuda_record *r, uint32_t code, uint64_t x, uint64_t y, uint64_t z,
+                                uint32_t block, uint32_t shared, size_t size, void *at);
+static inline cuda_launch *cuda_launch_last(cuda_record *r) { return &r->at[r->count - 1]; }
 cuda_map    *cuda_map_add(cuda_record *r, const void *param, size_t at);
 
 /* ---- rows ---- */
@@ -88,6 +92,18 @@ typedef struct cuda_kernel {
     bool (*code)(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c);
 } cuda_kernel;
 
+/* The row `id` of functions that begin with `of`; what else it has follows. */
+#define CUDA_ROW(id, version, rejects, of, ...) \
+    const cuda_kernel id = { .base = { .name = #id, .abi = version, .reject = rejects, .tactics = of##tactics, \
+                                       .check = of##check, .print = of##print, .cost_ns = of##cost_ns, \
+                                       .record_size = cuda_record_size, .bind = of##bind, __VA_ARGS__ }, \
+                             .code = of##code }
+/* One that has nothing to choose: `checks` is its check, or cuda_check_one. */
+#define CUDA_ROW_ONE(id, version, checks, of, ...) \
+    const cuda_kernel id = { .base = { .name = #id, .abi = version, .reject = of##reject, \
+                                       .tactics = cuda_tactics_one, .check = checks, .cost_ns = of##cost_ns, \
+                                       .record_size = cuda_record_size, .bind = of##bind, __VA_ARGS__ }, \
+                             .code = of##code }
 size_t cuda_record_size(const problem *p, const tactic *t);     /* every row's record_size: sizeof(cuda_record) */
 /* Every row's tactics where there is nothing to choose, and its check: one tactic, all zeros. */
 void   cuda_tactics_one(const problem *p, const kernel_target *t, tactic_sink *out);

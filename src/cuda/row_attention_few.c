@@ -122,27 +122,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     const few_tactic x = TACTIC_AS(few_tactic, t);
     const int64_t heads = in[1].dim[1], rows = heads ? in[0].dim[1] / heads * in[0].dim[2] : 0;
-    cuda_launch *l = cuda_launch_add(to, 0, (uint64_t)((rows + x.rows - 1) / x.rows) * x.cluster, (uint64_t)heads,
-                                     (uint64_t)in[0].dim[0], 32u * x.warps, shared_of(p, x));
-    if (!l)
-        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
-                    (long long)in[0].dim[1], (long long)in[0].dim[2]);
-    l->cluster = x.cluster;
-    struct attention_args *a = cuda_param_add(to, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    struct attention_args *a;
+    TRY(cuda_launch_begin(e, to, 0, (uint64_t)((rows + x.rows - 1) / x.rows) * x.cluster, (uint64_t)heads,
+                          (uint64_t)in[0].dim[0], 32u * x.warps, shared_of(p, x), sizeof *a, &a));
+    cuda_launch_last(to)->cluster = x.cluster;
     return attention_fill(e, p, attrs, in, out, to, a);
 }
 
-const cuda_kernel cuda_attention_few = {
-    .base = { .name = "cuda_attention_few",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_attention_few, 1, reject, , .is_strided_out = true);

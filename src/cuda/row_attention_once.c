@@ -137,16 +137,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                 shared_of(p, x), to);
 }
 
-const cuda_kernel cuda_attention_once = {
-    .base = { .name = "cuda_attention_once",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_attention_once, 1, reject, , .is_strided_out = true);

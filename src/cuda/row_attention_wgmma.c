@@ -197,10 +197,10 @@ sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, 
     if (!i64_mul(tiles, q->dim[1], &items) || !i64_mul(items, q->dim[0], &items) || items > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
                     (long long)q->dim[1], (long long)q->dim[2]);
-    if (!cuda_launch_add(r, 0, (uint64_t)(most && items > most ? most : items), 1, 1, threads, shared))
-        return FAIL(e, INTERNAL, "a launch too many");
-    struct attention_wgmma_args *x = cuda_param_add(r, sizeof *x);
-    if (!x || !map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
+    struct attention_wgmma_args *x;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)(most && items > most ? most : items), 1, 1, threads, shared, sizeof *x,
+                          &x));
+    if (!map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
         !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], bn) ||
         !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], bn))
         return FAIL(e, INTERNAL, "attention's parameters do not fit");
@@ -221,16 +221,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                 shared_of(p, h), to);
 }
 
-const cuda_kernel cuda_attention_wgmma = {
-    .base = { .name = "cuda_attention_wgmma",
-              .abi = 2,
-              .is_strided_out = true,
-              .reject = attention_reject_group,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_attention_wgmma, 2, attention_reject_group, , .is_strided_out = true);

@@ -393,9 +393,8 @@ static sinter_status bind_tile(env *e, move *m, cuda_record *r)
         if (x == UINT32_MAX && i != y) x = i;
         else if (y == UINT32_MAX && i != x) y = i;
     }
-    cuda_launch *l = cuda_launch_add(r, 0, 1, 1, 1, TILE_BLOCK, TILE_SIDE * (TILE_SIDE * m->bytes + 4));
-    struct transpose_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    struct transpose_args *a;
+    TRY(cuda_launch_begin(e, r, 0, 1, 1, 1, TILE_BLOCK, TILE_SIDE * (TILE_SIDE * m->bytes + 4), sizeof *a, &a));
     a->x = a->y = 1;
     a->is_wide_in = x != UINT32_MAX && m->from[x] == m->bytes && m->align_in == 16 && m->size[x] % lanes == 0 &&
                     m->offset_in % 16 == 0;
@@ -418,7 +417,7 @@ static sinter_status bind_tile(env *e, move *m, cuda_record *r)
     a->tiles_y = cuda_fast_div(tiles_y);
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
         return too_large(e);
-    l->grid[0] = (uint32_t)blocks;
+    cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
     cuda_patch_add(r, a, offsetof(struct transpose_args, src), PATCH_IN, 0, m->offset_in);
     cuda_patch_add(r, a, offsetof(struct transpose_args, dst), PATCH_OUT, 0, m->offset_out);
     return SINTER_OK;
@@ -438,14 +437,13 @@ sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32
     int64_t blocks = 0;
     move_begin(&m, from, to);
     TRY(move_same(e, &m, dst->rank, src, dst));
-    cuda_launch *l = cuda_launch_add(r, index_of_code, 1, 1, 1, COPY_BLOCK, 0);
-    struct copy_job *job = l ? cuda_param_add(r, sizeof *job) : NULL;
-    if (!job) return FAIL(e, INTERNAL, "a record without room");
+    struct copy_job *job;
+    TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, COPY_BLOCK, 0, sizeof *job, &job));
     job->axes = job->unit = job->each = 1;
     TRY(fill_job(e, &m, job, &blocks));
     CUDA_PATCH(r, job, src, PATCH_IN, index);
     CUDA_PATCH(r, job, dst, PATCH_OUT, 0);
-    l->grid[0] = (uint32_t)blocks;
+    cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
     return SINTER_OK;
 }
 
@@ -519,9 +517,8 @@ static sinter_status bind_rows(env *e, const problem *p, const attrs_concat *a, 
     int64_t at = 0, along = 0, blocks = 0;
     if (a->axis < 0 || a->axis >= (int64_t)out->rank) return FAIL(e, INVALID_ARG, "concat: the axis is not there");
     const int64_t pitch = run_of(&p->out[0], out, (uint32_t)a->axis) * bytes;
-    cuda_launch *l = cuda_launch_add(r, 0, 1, p->count_in, 1, COPY_BLOCK, 0);
-    struct copy_part *part = l ? cuda_param_add(r, parts_of(p) * sizeof *part) : NULL;
-    if (!part) return FAIL(e, INTERNAL, "a record without room");
+    struct copy_part *part;
+    TRY(cuda_launch_begin(e, r, 0, 1, p->count_in, 1, COPY_BLOCK, 0, parts_of(p) * sizeof *part, &part));
     for (uint32_t k = 0; k < p->count_in; k++) {
         for (uint32_t i = 0; i < out->rank; i++)
             if (in[k].rank != out->rank || (i != (uint32_t)a->axis && in[k].dim[i] != out->dim[i]))
@@ -548,7 +545,7 @@ static sinter_status bind_rows(env *e, const problem *p, const attrs_concat *a, 
     if (along != out->dim[a->axis])
         return FAIL(e, INVALID_ARG, "concat: the inputs have %lld elements along the axis, the result has %lld",
                     (long long)along, (long long)out->dim[a->axis]);
-    l->grid[0] = (uint32_t)blocks;
+    cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
     return SINTER_OK;
 }
 
@@ -558,7 +555,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_record *r = record;
     move m;
     int64_t blocks = 0;
-    memset(r, 0, sizeof *r);
     for (uint32_t i = 0; i < out->rank && (p->op == OP_slice || p->op == OP_tile); i++)
         if (out->dim[i] > INT32_MAX) return too_large(e);
     move_begin(&m, &p->in[0], &p->out[0]);
@@ -574,9 +570,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     if (is_rows(p)) return bind_rows(e, p, attrs, in, out, r);
     if (t->at[0]) return bind_tile(e, &m, r);
-    cuda_launch *l = cuda_launch_add(r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0);
-    struct copy_job *job = l ? cuda_param_add(r, jobs_of(p) * sizeof *job) : NULL;
-    if (!job) return FAIL(e, INTERNAL, "a record without room");
+    struct copy_job *job;
+    TRY(cuda_launch_begin(e, r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0, jobs_of(p) * sizeof *job, &job));
     for (uint32_t i = 0; i < jobs_of(p); i++) job[i].axes = job[i].unit = job[i].each = 1;
     if (p->op == OP_concat) {
         TRY(bind_concat(e, p, attrs, in, out, job, &blocks, r));
@@ -586,20 +581,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         cuda_patch_add(r, job, offsetof(struct copy_job, src), PATCH_IN, 0, m.offset_in);
         cuda_patch_add(r, job, offsetof(struct copy_job, dst), PATCH_OUT, 0, m.offset_out);
     }
-    l->grid[0] = (uint32_t)blocks;
+    cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
     return SINTER_OK;
 }
 
-const cuda_kernel cuda_copy = {
-    .base = { .name = "cuda_copy",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_copy, 1, reject, , .is_strided_out = true);

@@ -117,6 +117,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     window_tactics(p, t, width_of(p), PIX_MOST, try_cost, out);
 }
 
+FIELDS_PRINT(print, window_fields)
+
 static bool check(const problem *p, const tactic *t)
 {
     (void)p;
@@ -202,18 +204,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_depthwise = {
-    .base = { .name = "cuda_depthwise",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = window_print,
-              .cost_ns = cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_depthwise, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);

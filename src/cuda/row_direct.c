@@ -41,14 +41,11 @@ static void space_of(const problem *p, emit_space *s)
     s->width = 1;
 }
 
-static sinter_status record_begin(env *e, cuda_record *r, int64_t threads, uint32_t shared)
+static sinter_status record_begin(env *e, cuda_record *r, int64_t threads, uint32_t shared, size_t size, void *at)
 {
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     if (threads > (int64_t)INT32_MAX)
         return FAIL(e, UNSUPPORTED, "a contraction of %lld threads; the most is 2147483647", (long long)threads);
-    if (!cuda_launch_add(r, 0, (uint64_t)(threads + THREADS - 1) / THREADS, 1, 1, THREADS, shared))
-        return FAIL(e, INTERNAL, "no room for the launch of a contraction");
-    return SINTER_OK;
+    return cuda_launch_begin(e, r, 0, (uint64_t)(threads + THREADS - 1) / THREADS, 1, 1, THREADS, shared, size, at);
 }
 
 /* ---- einsum ---- */
@@ -140,7 +137,7 @@ static double direct_cost(const problem *p, const kernel_target *t, double terms
     return 200 + cuda_cost_ns(t, bytes, (double)cuda_operand_count(&p->out[0]) * terms * 30);
 }
 
-static double einsum_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double einsum_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     equation q;
@@ -189,9 +186,8 @@ static sinter_status einsum_bind(env *e, const problem *p, const tactic *t, cons
     const uint32_t lanes = lanes_of(p, &q);
     int64_t threads;
     if (!i64_mul(a.count, lanes, &threads)) threads = INT64_MAX;
-    TRY(record_begin(e, r, threads, lanes > 1 ? THREADS * 8 : 0));
-    struct einsum_args *to = cuda_param_add(r, sizeof *to);
-    if (!to) return FAIL(e, INTERNAL, "no room for the parameters of an einsum");
+    struct einsum_args *to;
+    TRY(record_begin(e, r, threads, lanes > 1 ? THREADS * 8 : 0, sizeof *to, &to));
     *to = a;
     for (uint32_t i = 0; i < p->count_in; i++)
         cuda_patch_add(r, to, offsetof(struct einsum_args, in) + i * sizeof(address), PATCH_IN, i, 0);
@@ -200,18 +196,7 @@ static sinter_status einsum_bind(env *e, const problem *p, const tactic *t, cons
     return emit_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_einsum = {
-    .base = { .name = "cuda_einsum",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = einsum_reject,
-              .tactics = cuda_tactics_one,
-              .check = cuda_check_one,
-              .cost_ns = einsum_cost,
-              .record_size = cuda_record_size,
-              .bind = einsum_bind },
-    .code = einsum_code,
-};
+CUDA_ROW_ONE(cuda_einsum, 1, cuda_check_one, einsum_, .is_strided_out = true);
 
 /* ---- transposed convolution ---- */
 
@@ -234,7 +219,7 @@ static const char *transpose_reject(const problem *p, const kernel_target *t)
     return emit_reject(&s);
 }
 
-static double transpose_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double transpose_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     const attrs_conv_transpose *a = p->attrs;
@@ -269,9 +254,8 @@ static sinter_status transpose_bind(env *e, const problem *p, const tactic *t, c
     const attrs_conv_transpose *o = attrs;
     const view *x = &in[0], *w = &in[1], *y = &out[0];
     const int64_t filters = w->dim[1], channels = x->dim[1] / o->groups;
-    TRY(record_begin(e, r, view_count(y), 0));
-    struct transpose_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
+    struct transpose_args *a;
+    TRY(record_begin(e, r, view_count(y), 0, sizeof *a, &a));
     a->x_image = x->stride[0];
     a->x_channel = x->stride[1];
     a->w_channel = w->stride[0];
@@ -297,15 +281,4 @@ static sinter_status transpose_bind(env *e, const problem *p, const tactic *t, c
     return emit_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_conv_transpose = {
-    .base = { .name = "cuda_conv_transpose",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = transpose_reject,
-              .tactics = cuda_tactics_one,
-              .check = cuda_check_one,
-              .cost_ns = transpose_cost,
-              .record_size = cuda_record_size,
-              .bind = transpose_bind },
-    .code = transpose_code,
-};
+CUDA_ROW_ONE(cuda_conv_transpose, 1, cuda_check_one, transpose_, .is_strided_out = true);

@@ -55,7 +55,7 @@ static bool non_zero_check(const problem *p, const tactic *t)
     return !non_zero_reject(p, NULL) && cuda_check_one(p, t);
 }
 
-static double non_zero_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double non_zero_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     return cuda_cost_ns(target, cuda_problem_bytes(p), 20 * (double)cuda_operand_count(&p->in[0])) + 2000;
@@ -90,10 +90,8 @@ static bool non_zero_code(const problem *p, const tactic *t, const kernel_target
 
 static sinter_status non_zero_launch(env *e, cuda_record *r, uint32_t phase, const non_zero_args *a)
 {
-    non_zero_args *to = cuda_launch_add(r, phase, (uint64_t)a->blocks, 1, 1, BLOCK_FIND, BLOCK_FIND / 32 * 4)
-                            ? cuda_param_add(r, sizeof *to)
-                            : NULL;
-    if (!to) return FAIL(e, INTERNAL, "a record without room");
+    non_zero_args *to;
+    TRY(cuda_launch_begin(e, r, phase, (uint64_t)a->blocks, 1, 1, BLOCK_FIND, BLOCK_FIND / 32 * 4, sizeof *to, &to));
     *to = *a;
     CUDA_PATCH(r, to, x, PATCH_IN, 0);
     CUDA_PATCH(r, to, sums, PATCH_WORKSPACE, 0);
@@ -108,7 +106,6 @@ static sinter_status non_zero_bind(env *e, const problem *p, const tactic *t, co
 {
     (void)t, (void)attrs;
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     const int64_t total = view_count(&in[0]);
     if (total > (int64_t)1 << 30 || in[0].rank != p->in[0].rank || out[0].rank != 2 || out[0].dim[0] != total ||
         out[0].dim[1] != in[0].rank)
@@ -125,18 +122,7 @@ static sinter_status non_zero_bind(env *e, const problem *p, const tactic *t, co
     return non_zero_launch(e, r, 1, &a);
 }
 
-const cuda_kernel cuda_non_zero = {
-    .base = { .name = "cuda_non_zero",
-              .abi = 1,
-              .reject = non_zero_reject,
-              .tactics = cuda_tactics_one,
-              .check = non_zero_check,
-              .cost_ns = non_zero_cost,
-              .workspace = non_zero_workspace,
-              .record_size = cuda_record_size,
-              .bind = non_zero_bind },
-    .code = non_zero_code,
-};
+CUDA_ROW_ONE(cuda_non_zero, 1, non_zero_check, non_zero_, .workspace = non_zero_workspace);
 
 /* ---- nms_rows ---- */
 
@@ -201,7 +187,7 @@ static bool nms_check(const problem *p, const tactic *t)
     return !nms_reject(p, NULL) && cuda_check_one(p, t);
 }
 
-static double nms_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double nms_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     const double lists = (double)p->in[1].dim[0].opt * (double)p->in[1].dim[1].opt, n = (double)p->in[1].dim[2].opt;
@@ -242,11 +228,11 @@ static sinter_status nms_launch(env *e, const problem *p, cuda_record *r, uint32
                                 const nms_room *room, const view *in)
 {
     const uint32_t lists = (uint32_t)(a->images * a->classes);
-    const cuda_launch *l =
-        phase ? cuda_launch_add(r, 1, lists ? lists : 1, 1, 1, 256, 2 * 256 / 32 * 4)
-              : cuda_launch_add(r, 0, (uint64_t)a->classes, (uint64_t)a->images, 1, BLOCK_SUPPRESS, ROOM * 8 + DESK);
-    nms_args *to = l ? cuda_param_add(r, sizeof *to) : NULL;
-    if (!to) return FAIL(e, INTERNAL, "a record without room");
+    nms_args *to;
+    if (phase) TRY(cuda_launch_begin(e, r, 1, lists ? lists : 1, 1, 1, 256, 2 * 256 / 32 * 4, sizeof *to, &to));
+    else
+        TRY(cuda_launch_begin(e, r, 0, (uint64_t)a->classes, (uint64_t)a->images, 1, BLOCK_SUPPRESS, ROOM * 8 + DESK,
+                              sizeof *to, &to));
     *to = *a;
     cuda_patch_add(r, to, offsetof(nms_args, kept_at), PATCH_WORKSPACE, 0, (int64_t)room->at);
     cuda_patch_add(r, to, offsetof(nms_args, counts), PATCH_WORKSPACE, 0, (int64_t)room->count);
@@ -270,7 +256,6 @@ static sinter_status nms_bind(env *e, const problem *p, const tactic *t, const v
 {
     (void)t;
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     const view *boxes = &in[0], *scores = &in[1];
     const attrs_nms_rows *own = attrs;
     const int64_t limit = own->most.count ? own->most.at[0] : -1, images = scores->dim[0], classes = scores->dim[1];
@@ -297,15 +282,4 @@ static sinter_status nms_bind(env *e, const problem *p, const tactic *t, const v
     return nms_launch(e, p, r, 1, &a, &room, in);
 }
 
-const cuda_kernel cuda_nms = {
-    .base = { .name = "cuda_nms",
-              .abi = 1,
-              .reject = nms_reject,
-              .tactics = cuda_tactics_one,
-              .check = nms_check,
-              .cost_ns = nms_cost,
-              .workspace = nms_workspace,
-              .record_size = cuda_record_size,
-              .bind = nms_bind },
-    .code = nms_code,
-};
+CUDA_ROW_ONE(cuda_nms, 1, nms_check, nms_, .workspace = nms_workspace);

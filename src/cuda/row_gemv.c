@@ -269,7 +269,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     const gemv_tactic x = TACTIC_AS(gemv_tactic, t);
     cuda_record *r = record;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     gemv g;
     const char *why = gemv_of(p, attrs, in, out, &g);
     if (why) return FAIL(e, UNSUPPORTED, "a product cannot be launched: %s", why);
@@ -289,10 +288,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     const uint32_t each = x.cols * x.groups, warps = (uint32_t)x.groups * x.split;
     const uint64_t blocks = a.row.count ? ((uint64_t)a.col.count + each - 1) / each : 0;
-    if (!cuda_launch_add(r, 0, blocks, 1, 1, warps * 32, warps * g.rows * x.cols * 4))
-        return FAIL(e, UNSUPPORTED, "a product of %d columns", a.col.count);
-    struct simt_args *to = cuda_param_add(r, sizeof *to);
-    if (!to) return FAIL(e, INTERNAL, "no room for the parameters of a product");
+    struct simt_args *to;
+    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * g.rows * x.cols * 4, sizeof *to, &to));
     *to = a;
     if (p->prologue) contract_prologue(&g.c, g.x_lines, &to->pro);
     else CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
@@ -305,18 +302,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &space, in, out, r);
 }
 
-const cuda_kernel cuda_gemv = {
-    .base = { .name = "cuda_gemv",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_gemv, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);

@@ -103,6 +103,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     window_tactics(p, t, width_of(p), PIX_MOST, try_cost, out);
 }
 
+FIELDS_PRINT(print, window_fields)
+
 static bool check(const problem *p, const tactic *t)
 {
     const window_tactic x = TACTIC_AS(window_tactic, t);
@@ -175,18 +177,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_grouped = {
-    .base = { .name = "cuda_grouped",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = window_print,
-              .cost_ns = cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_grouped, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);

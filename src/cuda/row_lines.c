@@ -167,7 +167,7 @@ const char *line_problem(const problem *p, const line_tactic *t, lines *l)
     return lines_of(p, t->form == FORM_GROUPS, l);
 }
 
-static bool check(const problem *p, const tactic *t)
+static bool line_check(const problem *p, const tactic *t)
 {
     const line_tactic x = TACTIC_AS(line_tactic, t);
     lines l;
@@ -226,7 +226,7 @@ bool line_is_full(const lines *l, const line_tactic *t)
     return line_vectors(s.length.max, s.inner.max, t->vector) == each * t->items;
 }
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+static bool line_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
     const line_tactic x = TACTIC_AS(line_tactic, t);
@@ -304,11 +304,8 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
     const int64_t blocks = joins ? cuda_ceil_div(args->outputs, JOIN_ACROSS) : line_blocks(t, args->inner, args->rows);
     const uint32_t shared = joins ? JOIN_ACROSS * JOIN_DOWN * line_state_size(p) : line_shared_bytes(p, t);
     const uint32_t block = joins ? JOIN_ACROSS * JOIN_DOWN : t->block;
-    line_args *a =
-        cuda_launch_add(r, index, (uint64_t)blocks, 1, 1, block, shared) ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a || blocks > INT32_MAX)
-        return FAIL(e, UNSUPPORTED, "%s over %lld lines needs %lld blocks", op_at(p->op)->name,
-                    (long long)args->outputs, (long long)blocks);
+    line_args *a;
+    TRY(cuda_launch_begin(e, r, index, (uint64_t)blocks, 1, 1, block, shared, sizeof *a, &a));
     *a = *args;
     if (t->cluster) r->at[r->count - 1].cluster = t->splits;
     if (joins) a->rows = (small)args->outputs;
@@ -322,12 +319,11 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
     return p->prologue && !joins ? emit_bind(e, &before, in, out, r) : SINTER_OK;
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *record)
+static sinter_status line_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                               const view *out, void *record)
 {
     const line_tactic x = TACTIC_AS(line_tactic, t);
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     lines l;
     const char *why = line_problem(p, &x, &l);
     if (why) return FAIL(e, UNSUPPORTED, "%s: %s", op_at(p->op)->name, why);
@@ -409,22 +405,8 @@ static const char *reject_norm(const problem *p, const kernel_target *t)
 }
 
 /* Statistics are taken about a line's first element, which all its blocks read: none may have written there. */
-#define LINES_ROW(NAME, REJECT, IN_PLACE)                                                                              \
-    const cuda_kernel NAME = {                                                                                         \
-        .base = { .name = #NAME,                                                                                       \
-                  .abi = 2,                                                                                            \
-                  .is_strided_out = true,                                                                              \
-                  .is_in_place = IN_PLACE,                                                                             \
-                  .reject = REJECT,                                                                                    \
-                  .tactics = line_tactics,                                                                             \
-                  .check = check,                                                                                      \
-                  .print = line_print,                                                                                 \
-                  .cost_ns = line_cost_ns,                                                                             \
-                  .workspace = workspace,                                                                              \
-                  .record_size = cuda_record_size,                                                                     \
-                  .bind = bind },                                                                                      \
-        .code = code,                                                                                                  \
-    }
+#define LINES_ROW(id, rejects, in_place)                                                                               \
+    CUDA_ROW(id, 2, rejects, line_, .is_strided_out = true, .is_in_place = in_place, .workspace = workspace)
 LINES_ROW(cuda_reduce, reject_reduce, true);
 LINES_ROW(cuda_softmax, reject_softmax, true);
 LINES_ROW(cuda_norm, reject_norm, false);

@@ -167,7 +167,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     int64_t size_at[SINTER_RANK_MAX];
     const char *why = plan_of(p, &m);
     if (why) return FAIL(e, INTERNAL, "an op of which the kernel says: %s", why);
-    memset(r, 0, sizeof *r);
     m.s.emit.width = t->at[0];
     space_dims(&m.s, out, size_at);
     const uint32_t last = m.s.count - 1;
@@ -179,9 +178,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (blocks > INT32_MAX || (total > INT32_MAX && !space_is_wide(&m.s, t->at[0])))
         return FAIL(e, UNSUPPORTED, "a result of %lld vectors of %u elements, more than a launch makes",
                     (long long)total, t->at[0]);
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, MAP_BLOCK, 0)) return FAIL(e, INTERNAL, "a record without room");
-    struct map_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    struct map_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, MAP_BLOCK, 0, sizeof *a, &a));
     a->total = total;
     a->inner = (small)size_at[last];
     a->row = cuda_fast_div(row);
@@ -213,16 +211,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &m.s, in, out, r);
 }
 
-const cuda_kernel cuda_each = {
-    .base = { .name = "cuda_each",
-              .abi = 2,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_each, 2, reject, , .is_strided_out = true);

@@ -311,7 +311,7 @@ static void put_axes(const problem *p, const mma_shape *s, const char *name, uin
     text_printf(to, count ? " };\n" : " -1 };\n");
 }
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+static bool mma_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     mma_shape s;
     if (index || mma_shape_of(p, &s)) return false;
@@ -513,11 +513,10 @@ static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *t
     return SINTER_OK;
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *record)
+static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                              const view *out, void *record)
 {
     cuda_record *r = record;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const mma_tile *tile = mma_tile_at(m.tile);
     mma_args args = { 0 };
@@ -567,10 +566,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t shared = mma_shared_size(tile, &m, stages, &barriers_at);
     args.stages = (small)stages;
     args.barriers_at = (small)barriers_at;
-    cuda_launch *l = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 32u * tile->wm * tile->wn * tile->kg, shared);
-    mma_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
-    if (!a) return FAIL(e, INTERNAL, "a launch of cuda_mma does not fit its record");
-    l->cluster = m.split_log ? 1u << m.split_log : 0;
+    mma_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, 32u * tile->wm * tile->wn * tile->kg, shared, sizeof *a,
+                          &a));
+    cuda_launch_last(r)->cluster = m.split_log ? 1u << m.split_log : 0;
     *a = args;
     if (!s->pro_ops) CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
@@ -590,19 +589,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 }
 
 #define MMA_ROW(id, rejects, of)                                                                                       \
-    const cuda_kernel id = { .base = { .name = #id,                                                                    \
-                                       .abi = 1,                                                                       \
-                                       .is_strided_out = true,                                                         \
-                                       .numerics = of,                                                                 \
-                                       .reject = rejects,                                                              \
-                                       .tactics = mma_tactics,                                                         \
-                                       .check = mma_check,                                                             \
-                                       .print = mma_print,                                                             \
-                                       .cost_ns = mma_cost_ns,                                                         \
-                                       .pack_size = mma_pack_size,                                                     \
-                                       .pack = mma_pack,                                                               \
-                                       .record_size = cuda_record_size,                                                \
-                                       .bind = bind },                                                                 \
-                             .code = code }
+    CUDA_ROW(id, 1, rejects, mma_, .is_strided_out = true, .numerics = of, .pack_size = mma_pack_size, .pack = mma_pack)
 MMA_ROW(cuda_mma, reject, KERNEL_EXACT_SUMS);
 MMA_ROW(cuda_mma_tf32, reject_tf32, KERNEL_RELAXED);

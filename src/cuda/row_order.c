@@ -146,7 +146,7 @@ static void top_k_print(const tactic *t, text *out)
     text_printf(out, "%s %u of %u", x.kind ? "select" : "sort", x.room, x.block);
 }
 
-static double top_k_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double top_k_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
@@ -208,7 +208,6 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     lines l;
     const char *why = lines_of(p, false, &l);
     if (why) return FAIL(e, UNSUPPORTED, "top_k: %s", why);
@@ -224,10 +223,9 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     const int64_t size = power_above(x.kind ? k : a.n);
     if (size > x.room) return FAIL(e, UNSUPPORTED, "top_k: %lld entries to sort, room for %u", (long long)size, x.room);
     a.size = (small)size;
-    order_args *to = cuda_launch_add(r, 0, k ? (uint64_t)a.rows : 0, 1, 1, x.block, shared_bytes(p, &x, size))
-                         ? cuda_param_add(r, sizeof a)
-                         : NULL;
-    if (!to) return FAIL(e, UNSUPPORTED, "top_k of %d lines", a.rows);
+    order_args *to;
+    TRY(cuda_launch_begin(e, r, 0, k ? (uint64_t)a.rows : 0, 1, 1, x.block, shared_bytes(p, &x, size), sizeof *to,
+                          &to));
     *to = a;
     CUDA_PATCH(r, to, x, PATCH_IN, 0);
     if (values.dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, values, PATCH_OUT, 0);
@@ -235,19 +233,7 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     return SINTER_OK;
 }
 
-const cuda_kernel cuda_top_k = {
-    .base = { .name = "cuda_top_k",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = top_k_reject,
-              .tactics = top_k_tactics,
-              .check = top_k_check,
-              .print = top_k_print,
-              .cost_ns = top_k_cost,
-              .record_size = cuda_record_size,
-              .bind = top_k_bind },
-    .code = top_k_code,
-};
+CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .is_strided_out = true);
 
 /* ---- cumulate ---- */
 
@@ -259,7 +245,7 @@ static const char *scan_reject(const problem *p, const kernel_target *t)
     return reject_any(p, &l);
 }
 
-static double scan_cost(const problem *p, const tactic *t, const kernel_target *target)
+static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
@@ -285,7 +271,7 @@ static void scan_tactics(const problem *p, const kernel_target *target, tactic_s
     order_tactic t[2] = { { .block = (uint16_t)block }, { .kind = 1, .block = 64 } };
     tactic at[2];
     memcpy(at, t, sizeof at);
-    const bool is_along = scan_cost(p, &at[1], target) < scan_cost(p, &at[0], target);
+    const bool is_along = scan_cost_ns(p, &at[1], target) < scan_cost_ns(p, &at[0], target);
     out->at[out->count++] = at[is_along];
     out->at[out->count++] = at[!is_along];
 }
@@ -327,7 +313,6 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     (void)attrs;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     cuda_record *r = record;
-    memset(r, 0, sizeof *r);
     lines l;
     const char *why = lines_of(p, false, &l);
     if (why) return FAIL(e, UNSUPPORTED, "cumulate: %s", why);
@@ -338,26 +323,13 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     if (!set_lines(&l, &from, &to, NULL, &a))
         return FAIL(e, UNSUPPORTED, "cumulate: more than 2^31 lines, or elements of one");
     const int64_t blocks = x.kind ? ((int64_t)a.rows + x.block - 1) / x.block : a.rows;
-    order_args *args = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, x.block, x.kind ? 0 : x.block / 32 * 8u)
-                           ? cuda_param_add(r, sizeof a)
-                           : NULL;
-    if (!args) return FAIL(e, UNSUPPORTED, "cumulate over %d lines", a.rows);
+    order_args *args;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, x.block, x.kind ? 0 : x.block / 32 * 8u, sizeof *args,
+                          &args));
     *args = a;
     CUDA_PATCH(r, args, x, PATCH_IN, 0);
     CUDA_PATCH(r, args, values, PATCH_OUT, 0);
     return SINTER_OK;
 }
 
-const cuda_kernel cuda_scan = {
-    .base = { .name = "cuda_scan",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = scan_reject,
-              .tactics = scan_tactics,
-              .check = scan_check,
-              .print = scan_print,
-              .cost_ns = scan_cost,
-              .record_size = cuda_record_size,
-              .bind = scan_bind },
-    .code = scan_code,
-};
+CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .is_strided_out = true);

@@ -338,7 +338,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     const packed_tactic x = TACTIC_AS(packed_tactic, t);
     cuda_record *r = record;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     packed g;
     const char *why = packed_of(p, attrs, in, out, &g);
     if (why) return FAIL(e, UNSUPPORTED, "a product with a packed weight cannot be launched: %s", why);
@@ -352,12 +351,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     a.depth_div[0] = cuda_fast_div(g.f.k);
     const uint64_t rows = (uint64_t)a.row.count, each = 8u * x.tiles;
     const uint64_t blocks = ((uint64_t)a.col.count + COLUMNS * x.groups - 1) / (COLUMNS * x.groups);
-    if (!cuda_launch_add(r, 0, rows ? blocks : 0, rows ? (rows + each - 1) / each : 1, 1, 32u * x.groups * x.split,
-                         shared_of(x)))
-        return FAIL(e, UNSUPPORTED, "a product of %d rows and %d columns with a packed weight", a.row.count,
-                    a.col.count);
-    struct simt_args *to = cuda_param_add(r, sizeof *to);
-    if (!to) return FAIL(e, INTERNAL, "no room for the parameters of a product");
+    struct simt_args *to;
+    TRY(cuda_launch_begin(e, r, 0, rows ? blocks : 0, rows ? (rows + each - 1) / each : 1, 1, 32u * x.groups * x.split,
+                          shared_of(x), sizeof *to, &to));
     *to = a;
     CUDA_PATCH(r, to, p.data, PATCH_IN, 0);
     CUDA_PATCH(r, to, q.data, PATCH_IN, 1);
@@ -370,18 +366,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &space, in, out, r);
 }
 
-const cuda_kernel cuda_packed = {
-    .base = { .name = "cuda_packed",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_packed, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);

@@ -265,7 +265,7 @@ static const char *type_name(sinter_dtype t)
 
 enum { REDUCE_THREADS = 128 };
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+static bool simt_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     const simt_tactic x = TACTIC_AS(simt_tactic, t);
     simt_shape s;
@@ -375,10 +375,11 @@ static void window_bind(const contract *c, struct simt_args *a)
 }
 
 static sinter_status launch_bind(env *e, const problem *p, const simt_shape *s, const struct simt_args *args,
-                                 bool has_part, const view *in, const view *out, cuda_record *r)
+                                 bool has_part, uint64_t blocks, uint32_t block, uint32_t shared, const view *in,
+                                 const view *out, cuda_record *r)
 {
-    struct simt_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a contraction");
+    struct simt_args *a;
+    TRY(cuda_launch_begin(e, r, r->count, blocks, 1, 1, block, shared, sizeof *a, &a));
     *a = *args;
     if (!s->side[0].is_made) CUDA_PATCH(r, a, p.data, PATCH_IN, s->side[0].input);
     if (!s->side[1].is_made) CUDA_PATCH(r, a, q.data, PATCH_IN, s->side[1].input);
@@ -397,12 +398,11 @@ static sinter_status launch_bind(env *e, const problem *p, const simt_shape *s, 
     return emit_bind(e, &space, in, out, r);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *record)
+static sinter_status simt_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                               const view *out, void *record)
 {
     const simt_tactic x = TACTIC_AS(simt_tactic, t);
     cuda_record *r = record;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     simt_shape s;
     const char *why = simt_shape_of(p, attrs, in, out, &s);
     if (why) return FAIL(e, UNSUPPORTED, "a contraction cannot be launched: %s", why);
@@ -433,31 +433,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                           i64_mul(blocks, x.split, &blocks) && blocks <= INT32_MAX &&
                           i64_mul(quads, a.row.count, &quads) && i64_mul(quads, a.batch.count, &quads) &&
                           (x.mode != SPLIT_WORKSPACE || quads <= INT32_MAX - REDUCE_THREADS);
-    cuda_launch *l =
-        is_small ? cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, simt_threads(tl), simt_shared(&s, x)) : NULL;
-    if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
-    if (x.mode == SPLIT_CLUSTER) l->cluster = x.split;
+    if (!is_small) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
     const bool has_part = x.mode == SPLIT_WORKSPACE;
-    TRY(launch_bind(e, p, &s, &a, has_part, in, out, r));
+    TRY(launch_bind(e, p, &s, &a, has_part, (uint64_t)blocks, simt_threads(tl), simt_shared(&s, x), in, out, r));
+    if (x.mode == SPLIT_CLUSTER) r->at[0].cluster = x.split;
     if (!has_part) return SINTER_OK;
-    l = cuda_launch_add(r, 1, (uint64_t)cuda_ceil_div(quads, REDUCE_THREADS), 1, 1, REDUCE_THREADS, 0);
-    if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
-    return launch_bind(e, p, &s, &a, true, in, out, r);
+    return launch_bind(e, p, &s, &a, true, (uint64_t)cuda_ceil_div(quads, REDUCE_THREADS), REDUCE_THREADS, 0, in, out,
+                       r);
 }
 
-const cuda_kernel cuda_simt = {
-    .base = { .name = "cuda_simt",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = simt_tactics,
-              .check = simt_check,
-              .print = simt_print,
-              .cost_ns = simt_cost_ns,
-              .workspace = simt_workspace,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_simt, 1, reject, simt_, .is_strided_out = true, .workspace = simt_workspace, .pack_size = pack_size,
+         .pack = pack);

@@ -222,7 +222,7 @@ static emit_space prologue_of(const problem *p, const stem_shape *s)
     return e;
 }
 
-static void stem_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out);
 
 static const char *reject_of(const problem *p, const kernel_target *t, bool is_relaxed)
 {
@@ -243,7 +243,7 @@ static const char *reject_of(const problem *p, const kernel_target *t, bool is_r
         if (why) return why;
     }
     tactic_sink sink = { .count = 0 };
-    stem_tactics(p, t, &sink);
+    tactics(p, t, &sink);
     REJECT_UNLESS(sink.count, "the filter and what a few pixels see do not fit shared memory");
     return NULL;
 }
@@ -351,7 +351,7 @@ static bool check(const problem *p, const tactic *t)
 }
 
 /* The best of each number of warps and columns, then others by their estimate. */
-static void stem_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
+static void tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
     enum { BEST = 12 };
     stem_shape s;
@@ -536,7 +536,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     cuda_record *r = record;
     (void)attrs;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     stem_shape s;
     const stem_tactic x = TACTIC_AS(stem_tactic, t);
     const char *why = stem_shape_of(p, &s);
@@ -553,10 +552,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         from->dim[last] > INT32_MAX / 64 || (is_plane && from->dim[2] > INT32_MAX / 64) || w > INT32_MAX / 1024 ||
         h > INT32_MAX / 128)
         return FAIL(e, UNSUPPORTED, "a convolution of more pixels than 32 bits count");
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 32u * x.wm * x.wn, (uint32_t)shared_of(&s, &x)))
-        return FAIL(e, INTERNAL, "no room for the launch of a convolution");
-    stem_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
+    stem_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, 32u * x.wm * x.wn, (uint32_t)shared_of(&s, &x), sizeof *a,
+                          &a));
     *a = (stem_args){
         .x_image = from->stride[0],
         .x_channel = from->stride[1],
@@ -587,19 +585,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 }
 
 #define STEM_ROW(id, rejects, of)                                                                                      \
-    const cuda_kernel id = { .base = { .name = #id,                                                                    \
-                                       .abi = 2,                                                                       \
-                                       .is_strided_out = true,                                                         \
-                                       .numerics = of,                                                                 \
-                                       .reject = rejects,                                                              \
-                                       .tactics = stem_tactics,                                                        \
-                                       .check = check,                                                                 \
-                                       .print = print,                                                                 \
-                                       .cost_ns = cost_ns,                                                             \
-                                       .pack_size = pack_size,                                                         \
-                                       .pack = pack,                                                                   \
-                                       .record_size = cuda_record_size,                                                \
-                                       .bind = bind },                                                                 \
-                             .code = code }
+    CUDA_ROW(id, 2, rejects, , .is_strided_out = true, .numerics = of, .pack_size = pack_size, .pack = pack)
 STEM_ROW(cuda_stem, reject, KERNEL_EXACT_SUMS);
 STEM_ROW(cuda_stem_tf32, reject_tf32, KERNEL_RELAXED);

@@ -193,7 +193,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     return emit_reject(&s);
 }
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
     wgmma_form f;
@@ -361,8 +361,8 @@ static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, con
     map->step[2] = (uint32_t)c->stride->at[0];
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *to)
+static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                const view *out, void *to)
 {
     cuda_record *r = to;
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
@@ -379,11 +379,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     /* Half as many threads and memory: two blocks share a multiprocessor. */
     const int64_t most = w.units * (w.lines == 1 && shared <= 113 * 1024 ? 2 : 1);
     const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
-    cuda_launch *l = cuda_launch_add(r, 0, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared);
-    if (!l) return FAIL(e, INTERNAL, "a launch too many");
-    l->cluster = 1u << w.split_log;
-    struct wgmma_args *x = cuda_param_add(r, sizeof *x);
-    if (!x) return FAIL(e, INTERNAL, "parameters do not fit");
+    struct wgmma_args *x;
+    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared, sizeof *x, &x));
+    cuda_launch_last(r)->cluster = 1u << w.split_log;
     x->m = (small)each;
     x->n = (small)f.n;
     x->steps = (small)wgmma_steps(&f);
@@ -427,18 +425,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &s, in, out, r);
 }
 
-const cuda_kernel cuda_wgmma = {
-    .base = { .name = "cuda_wgmma",
-              .abi = 7,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = wgmma_tactics,
-              .check = wgmma_check,
-              .print = wgmma_print,
-              .cost_ns = wgmma_cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+CUDA_ROW(cuda_wgmma, 7, reject, wgmma_, .is_strided_out = true, .pack_size = pack_size, .pack = pack);

@@ -12,7 +12,7 @@ enum { KERNEL_MOST = 11 };
 
 /* ---- tactics ---- */
 
-static const tactic_field fields[] = {
+const tactic_field window_fields[WINDOW_FIELDS] = {
     FIELD(window_tactic, pix, 1, 8, true, "", 1),
     FIELD(window_tactic, c, 4, 16, true, " pixels, block ", 1),
     FIELD(window_tactic, x, 1, 8, true, "x", 1),
@@ -24,12 +24,7 @@ bool window_check(const tactic *t, uint32_t pix_most)
 {
     const window_tactic x = TACTIC_AS(window_tactic, t);
     const uint32_t threads = (uint32_t)x.c * x.x * x.y;
-    return FIELDS_HOLD(fields, t) && x.pix <= pix_most && threads % 32 == 0 && threads <= 512;
-}
-
-void window_print(const tactic *t, text *out)
-{
-    fields_print(fields, COUNT_OF(fields), t, out);
+    return FIELDS_HOLD(window_fields, t) && x.pix <= pix_most && threads % 32 == 0 && threads <= 512;
 }
 
 typedef struct extent {
@@ -152,14 +147,12 @@ sinter_status window_bind(env *e, const problem *p, const void *attrs, window_ta
     const int64_t tiles_c = cuda_ceil_div(channels, (int64_t)x.c * width),
                   tiles_x = cuda_ceil_div(w, (int64_t)x.x * x.pix), tiles_y = cuda_ceil_div(h, x.y);
     int64_t blocks = tiles_c;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) ||
         !i64_mul(blocks, to->dim[0], &blocks) || blocks > INT32_MAX)
         return FAIL(e, UNSUPPORTED, "a convolution of more than 2147483647 blocks");
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, (uint32_t)x.c * x.x * x.y, (uint32_t)shared))
-        return FAIL(e, INTERNAL, "no room for the launch of a convolution");
-    struct depthwise_args *a = *args = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
+    struct depthwise_args *a;
+    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, (uint32_t)x.c * x.x * x.y, (uint32_t)shared, sizeof *a, &a));
+    *args = a;
     *a = (struct depthwise_args){
         .x_image = from->stride[0],
         .x_row = is_plane ? from->stride[2] : 0,

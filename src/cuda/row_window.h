@@ -12,8 +12,9 @@ typedef struct window_tactic {
 } window_tactic;
 _Static_assert(sizeof(window_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
+enum { WINDOW_FIELDS = 5 };
+extern const tactic_field window_fields[WINDOW_FIELDS];
 bool          window_check(const tactic *t, uint32_t pix_most);
-void          window_print(const tactic *t, text *out);
 
 /* Kernel, stride and the like of the two spatial axes of conv or conv_integer; of one there is no height. */
 typedef struct window {

@@ -85,7 +85,7 @@ static void what_is_given_passes_the_check(void)
         taken++;
         bool is_right = CHECK(sink.count > 0 && sink.count <= GIVEN_MOST);
         for (uint32_t t = 0; t < sink.count; t++) {
-            const wgmma_tactic w = wgmma_tactic_of(&sink.at[t]);
+            const wgmma_tactic w = TACTIC_AS(wgmma_tactic, &sink.at[t]);
             is_right = CHECK(wgmma_check(f.p, &sink.at[t])) && is_right;
             is_right = CHECK(wgmma_cost_ns(f.p, &sink.at[t], &f.target) > 0) && is_right;
             for (uint32_t k = 0; k < t; k++)
@@ -153,7 +153,7 @@ static void what_is_fastest_is_tried_first(void)
     for (uint32_t i = 0; i < COUNT_OF(cases) && parse(&f, cases[i].line); i++) {
         tactic_sink sink = { .count = 0 };
         wgmma_tactics(f.p, &f.target, &sink);
-        const wgmma_tactic first = wgmma_tactic_of(&sink.at[0]);
+        const wgmma_tactic first = TACTIC_AS(wgmma_tactic, &sink.at[0]);
         CHECK_EQ(first.bn8, cases[i].w.bn8);
         CHECK_EQ(first.lines, cases[i].w.lines);
         CHECK_EQ(first.is_pingpong, cases[i].w.is_pingpong);
