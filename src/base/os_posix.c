@@ -46,6 +46,27 @@ static sinter_status fd_size(env *e, int fd, const char *path, size_t *size)
     return SINTER_OK;
 }
 
+/* Whether large pages are to lie behind what is not yet touched of a block. */
+static void memory_advise(void *data, size_t size, bool large)
+{
+#if defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
+    const size_t page = (size_t)1 << 21; /* x86-64's; where it is another size, the hint covers a little less */
+    const uintptr_t first = ((uintptr_t)data + page - 1) & ~(uintptr_t)(page - 1);
+    const uintptr_t end = ((uintptr_t)data + size) & ~(uintptr_t)(page - 1);
+    if (data && size >= 2 * page && end > first)
+        (void)madvise((void *)first, end - first, large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#else
+    (void)data;
+    (void)size;
+    (void)large;
+#endif
+}
+
+/* Large pages make a block faster to fill and to use. But where a virtual machine gives large free pages back to its
+ * host, which brings them again 4 KiB at a time, filling them takes several times as long as small ones, which are
+ * kept. So pieces are timed: from one on that takes as long as that, small pages are taken. */
+enum { PIECE_SIZE = 1 << 24, PIECE_SLOW_NS = PIECE_SIZE * 5 / 4 };
+
 /* A part of a file that one thread reads. */
 typedef struct file_part {
     int fd;
@@ -57,12 +78,22 @@ typedef struct file_part {
 static void *part_read(void *arg)
 {
     file_part *p = arg;
+    size_t piece = p->at;
+    uint64_t start = os_busy_ns();
+    bool is_large = true;
     while (p->at < p->end) {
-        const ssize_t got = pread(p->fd, p->data + p->at, p->end - p->at, (off_t)p->at);
+        const size_t left = p->end - p->at;
+        const ssize_t got = pread(p->fd, p->data + p->at, left < PIECE_SIZE ? left : PIECE_SIZE, (off_t)p->at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) p->code = errno;
         if (got <= 0) break;
         p->at += (size_t)got;
+        if (!is_large || p->at - piece < PIECE_SIZE) continue;
+        const uint64_t now = os_busy_ns();
+        is_large = now - start < PIECE_SLOW_NS;
+        if (!is_large) memory_advise(p->data + p->at, p->end - p->at, false);
+        start = now;
+        piece = p->at;
     }
     return NULL;
 }
@@ -104,6 +135,7 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
     os_memory_hint_large(data, size);
     os_memory_spread(data, size);
     const file_part done = parts_read(fd, data, size);
+    os_memory_hint_large(data, size); /* where small pages lie, large ones may still follow */
     if (done.at < done.end) {
         mem_free(e, data, size, FILE_ALIGN);
         if (done.code) return FAIL(e, IO, "cannot read '%s': %s", path, os_errno_text(done.code).at);
@@ -362,15 +394,7 @@ void os_library_path(void *library, char *out, size_t size)
 
 void os_memory_hint_large(void *data, size_t size)
 {
-#if defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
-    const size_t page = (size_t)1 << 21; /* x86-64's; where it is another size, the hint covers a little less */
-    const uintptr_t first = ((uintptr_t)data + page - 1) & ~(uintptr_t)(page - 1);
-    const uintptr_t end = ((uintptr_t)data + size) & ~(uintptr_t)(page - 1);
-    if (data && size >= 2 * page && end > first) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
-#else
-    (void)data;
-    (void)size;
-#endif
+    memory_advise(data, size, true);
 }
 
 uint64_t os_memory_size(void)
