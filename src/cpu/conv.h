@@ -4,14 +4,15 @@
  * Nothing is unrolled into columns. Path `taps`: every output pixel's input rows are pointers, one a tap; taps that
  * fall into the padding point to zeros. Path `rows`: the input is first copied into a zero-padded channels-last image
  * (from any strides, so a graph input in NCHW needs no transpose), and the taps of one kernel row become one long run:
- * what a first layer of three channels needs. One and two dimensions have the outer sizes 1. Work is phases of
+ * what a first layer of three channels needs. Path `lines` does the same with a few lines of each channel at a time
+ * (conv_lines.h). One and two dimensions have the outer sizes 1. Work is phases of
  * independent tiles, fixed by problem and tactic alone. */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 
 #include "cpu/gemm.h"
 
-typedef enum conv_path { CONV_TAPS, CONV_ROWS } conv_path;
+typedef enum conv_path { CONV_TAPS, CONV_ROWS, CONV_LINES } conv_path;
 
 typedef struct conv_tactic {
     gemm_tactic gemm;
@@ -19,7 +20,7 @@ typedef struct conv_tactic {
     uint8_t zero[7]; /* always 0  */
 } conv_tactic;
 
-enum { CONV_TACTICS_MAX = 2 * GEMM_TACTICS_MAX };
+enum { CONV_TACTICS_MAX = 2 * GEMM_TACTICS_MAX + GEMM_VECTORS_MAX };
 
 /* Sizes; spatial arrays are depth, height, width. Channels are totals over all groups. */
 typedef struct conv_shape {
@@ -29,6 +30,7 @@ typedef struct conv_shape {
     int64_t pad[3];                 /* before each axis; what follows is implied by `out`        */
     int64_t x_image, x_dim[3], x_c; /* strides of the input in elements                          */
     gemm_unit unit;                 /* that tactics are listed for                               */
+    uint64_t cache;                 /* as gemm_shape.cache                                       */
     bool is_converted;              /* the input is in another type than the unit's terms        */
 } conv_shape;
 

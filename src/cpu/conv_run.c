@@ -5,9 +5,8 @@
  * as well as large ones. The only cost is the list of pointers, made once for a register tile and used by all panels.
  */
 #include "base/env.h"
-#include "cpu/conv.h"
+#include "cpu/conv_lines.h"
 #include "cpu/cpu_move.h"
-#include "cpu/gemm_core.h"
 #include <string.h>
 
 static int64_t volume(const int64_t d[3])
@@ -39,6 +38,7 @@ typedef struct conv_inner {
 static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 {
     const int64_t k = s->c_in / s->groups;
+    if (t.path == CONV_LINES) return (conv_inner){ .taps = 1, .k = volume(s->kernel) * k };
     if (t.path == CONV_ROWS && runs_merge(s))
         return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = s->kernel[2] * k };
     return (conv_inner){ .taps = volume(s->kernel), .k = k };
@@ -130,12 +130,13 @@ size_t conv_workspace_size(const conv_params *p)
 
 static size_t zeros_size(const conv_params *p)
 {
-    if (p->tactic.path == CONV_ROWS) return 0;
+    if (p->tactic.path != CONV_TAPS) return 0;
     return size_align(size_mul((size_t)(p->shape.c_in / p->shape.groups), sizeof(float)), 64);
 }
 
 size_t conv_scratch_size(const conv_params *p)
 {
+    if (p->tactic.path == CONV_LINES) return conv_lines_scratch_size(p);
     const conv_inner inner = inner_of(&p->shape, p->tactic);
     return size_add(zeros_size(p), gemm_core_scratch_size(gemm_set_of(p->isa, p->tactic.gemm), p->tactic.gemm,
                                                           inner.taps, inner.k, p->epilogue.drain));
@@ -153,6 +154,7 @@ int64_t conv_tile_count(const conv_params *p, int phase)
         padded_dims(&p->shape, dims);
         return p->shape.images * dims[0] * dims[1];
     }
+    if (p->tactic.path == CONV_LINES) return conv_lines_tile_count(&p->shape);
     const gemm_grid g = grid_of(p);
     return p->shape.groups * g.m_blocks * g.n_blocks;
 }
@@ -283,6 +285,7 @@ typedef struct conv_rows {
     int64_t in[3], pad[3]; /* of x: the padded copy has no padding  */
     int64_t kernel[3];     /* taps that are told apart              */
     rows_kept *kept;       /* NULL: there is one group              */
+    bool is_dense;         /* rows of A are the pixels, in order    */
 } conv_rows;
 
 /* The pointers of one tap for `count` neighbouring output pixels of a row; input column of the first is `x`. */
@@ -332,6 +335,11 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
 {
     const conv_rows *r = source;
     rows_kept *kept = r->kept;
+    if (r->is_dense) {
+        const char *at = r->x + row * r->dim[2];
+        for (int32_t i = 0; i < rows; i++) out[i] = at + i * r->dim[2];
+        return;
+    }
     const int64_t count = rows * volume(r->kernel);
     if (!kept || count > KEPT) {
         rows_make(r, row, rows, out);
@@ -350,6 +358,20 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
     }
 }
 
+/* Whether every output pixel is one of the input, at a fixed distance from the one before. */
+static bool rows_are_dense(const conv_rows *r)
+{
+    const conv_shape *s = r->s;
+    const int64_t distance[] = { r->image, r->dim[0], r->dim[1] }, count[] = { s->images, s->in[0], s->in[1] };
+    int64_t next = r->dim[2] * s->in[2];
+    for (int i = 2; i >= 0; i--) {
+        if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i] != 0 || s->in[i] != s->out[i]) return false;
+        if (count[i] > 1 && distance[i] != next) return false;
+        next *= count[i];
+    }
+    return true;
+}
+
 /* The column's element of that of the two that there is; else NULL. */
 static const void *column(const float *wide, const uint16_t *narrow, int64_t col)
 {
@@ -362,6 +384,10 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     if (begin >= end) return;
     if (p->tactic.path == CONV_ROWS && phase == 0) {
         pad_rows(p, begin, end, workspace);
+        return;
+    }
+    if (p->tactic.path == CONV_LINES) {
+        conv_lines_run(p, begin, end, scratch, post_user);
         return;
     }
     const conv_shape *s = &p->shape;
@@ -397,6 +423,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         }
         if (runs_merge(s)) rows.kernel[2] = 1;
     }
+    rows.is_dense = !is_copied && rows_are_dense(&rows);
     /* Signed integers have 128 added where they are copied. */
     const bool adds_nothing = !p->pad_byte && p->x_type != SINTER_DTYPE_I8;
     const char *image = rows.x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_tactic.c - which tactics are worth measuring for a convolution: the product's, on each path that applies. */
 #include "cpu/conv.h"
-#include "cpu/gemm_core.h"
+#include "cpu/conv_lines.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,13 +22,18 @@ static gemm_shape product_of(const conv_shape *s, conv_path path)
         .a_row = s->stride[2] * s->x_dim[2],
         .a_col = 1,
         .unit = s->unit,
+        .cache = s->cache,
         .is_converted = s->is_converted && path == CONV_TAPS,
     };
     bool is_dense = true; /* pixels of the result are those of the input */
     for (int i = 0; i < 3; i++)
         is_dense = is_dense && s->kernel[i] == 1 && s->stride[i] == 1 && s->pad[i] == 0 && s->in[i] == s->out[i];
     if (!is_dense) g.line = s->out[2];
-    if (path == CONV_ROWS) {
+    if (path == CONV_LINES) {
+        g.k *= g.taps;
+        g.taps = 1;
+        g.a_row = s->stride[2];
+    } else if (path == CONV_ROWS) {
         g.a_row = s->stride[2] * s->c_in;
         if (rows_path_merges(s)) {
             g.taps /= s->kernel[2];
@@ -67,12 +72,13 @@ const char *conv_shape_check(const conv_shape *s)
 const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic t)
 {
     static const uint8_t zero[sizeof t.zero];
-    if (t.path != CONV_TAPS && t.path != CONV_ROWS) return "unknown path";
+    if (t.path > CONV_LINES) return "unknown path";
     if (memcmp(t.zero, zero, sizeof zero) != 0) return "reserved bytes are set";
     if (s->kernel[0] < 1 || s->kernel[1] < 1 || s->kernel[2] < 1) return "the filter is empty";
     if (t.path == CONV_TAPS && s->x_c != 1) return "channels of the input are not adjacent";
     const gemm_shape g = product_of(s, (conv_path)t.path);
-    return gemm_tactic_check(isa, &g, t.gemm);
+    const char *why = t.path == CONV_LINES ? conv_lines_check(isa, s, t) : NULL;
+    return why ? why : gemm_tactic_check(isa, &g, t.gemm);
 }
 
 /* The share of an axis's taps that meet the image: far ones of dilated filters often meet padding alone. */
@@ -100,6 +106,11 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
         const double copied = (double)s->images * (double)(s->in[0] * s->in[1] * s->in[2]) * (double)s->c_in;
         cost += copied * (s->x_c == 1 ? 0.1 : 0.3);
     }
+    if (t.path == CONV_LINES) { /* rows of pixels have register tiles of their own */
+        const double tiles = (double)((s->out[2] + t.gemm.rows - 1) / t.gemm.rows);
+        const double copied = (double)s->images * (double)(s->in[0] * s->in[1] * s->in[2]) * (double)s->c_in;
+        return cost * tiles * t.gemm.rows / (double)(s->out[2] > 0 ? s->out[2] : 1) + 0.1 * copied;
+    }
     /* Every tap of every register tile reloads its pointers. */
     const double tiles =
         (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_set_of(isa, t.gemm)->lanes) + 1);
@@ -108,9 +119,10 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
 
 int conv_tactic_print(char *text, size_t size, isa_level isa, conv_tactic t)
 {
+    static const char *const names[] = { "taps", "rows", "lines" };
     char product[48];
     (void)gemm_tactic_print(product, sizeof product, isa, t.gemm);
-    return snprintf(text, size, "%s %s", t.path == CONV_ROWS ? "rows" : "taps", product);
+    return snprintf(text, size, "%s %s", names[t.path <= CONV_LINES ? t.path : 0], product);
 }
 
 static int path_tactics(isa_level isa, const conv_shape *s, conv_path path, conv_tactic *out)
@@ -131,6 +143,8 @@ int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTIC
     const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
     const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && (s->c_in <= ROWS_CHANNELS_MAX || set->set_up);
     if (s->x_c != 1 || longer) count += path_tactics(isa, s, CONV_ROWS, out + count);
+    /* Lines are copied from planes; of channels side by side it would take as long as the sums. */
+    if (s->x_dim[2] == 1) count += conv_lines_tactics(isa, s, out + count);
     for (int i = 1; i < count; i++) { /* a short list: insertion keeps equals in order */
         const conv_tactic t = out[i];
         const double cost = conv_cost(isa, s, t);

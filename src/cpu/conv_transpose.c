@@ -50,7 +50,8 @@ static gemm_shape product_of(const conv_shape *s)
                      .k = s->c_in / s->groups,
                      .taps = 1,
                      .a_row = s->x_dim[2],
-                     .a_col = 1 };
+                     .a_col = 1,
+                     .cache = s->cache };
     for (int i = 0; i < 3; i++) g.taps *= (s->kernel[i] + s->stride[i] - 1) / s->stride[i];
     return g;
 }

@@ -38,7 +38,7 @@ int depthwise_tactics(const depthwise_shape *s, uint64_t cache, depthwise_tactic
     int count = 0;
     const bool is_low = s->out[0] <= depthwise_step(s, 0), has_blocks = depthwise_has_blocks(s);
     const double pixels = (double)s->in[0] * (double)s->in[1] + (double)s->out[0] * (double)s->out[1];
-    const bool is_far = pixels * (double)s->channels * (double)sizeof(float) > 8 * (double)cache;
+    const bool is_far = pixels * (double)s->channels * (double)sizeof(float) > 2 * (double)cache;
     for (int i = has_blocks && !is_low ? 0 : 2; i < DEPTHWISE_TACTICS_MAX; i++) {
         out[count] = blocks[i];
         out[count++].ahead = has_blocks && is_far;

@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
     }
 }
 
-/* The rows that the next tile adds are still far away, and so are this block's results. A call, so that blocks without
+/* The rows that the next tile adds are still far away, and so are its results. A call, so that blocks without
  * prefetching keep their registers. */
 static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const float *line, const float *y, int outputs,
                                                   int stride)
@@ -100,8 +100,8 @@ static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const float
         for (int64_t u = 0; u < columns; u++, x += b->x_col) __builtin_prefetch(x, 0, 2);
     }
     for (int64_t r = 0; r < b->rows_out; r++) {
-        const float *result = y + r * b->y_row * b->ldy;
-        for (int64_t u = 0; u < outputs; u++, result += y_col) __builtin_prefetch(result, 1);
+        const float *result = y + (r + b->rows_out) * b->y_row * b->ldy;
+        for (int64_t u = 0; u < outputs; u++, result += y_col) __builtin_prefetch(result, 1, 2);
     }
 }
 

@@ -79,6 +79,7 @@ typedef struct gemm_shape {
     bool is_converted; /* A lies in another type than the unit's terms */
     int64_t line;      /* so many rows of A, and again so many, lie at one distance; 0: all */
     gemm_unit unit;    /* that tactics are listed for                  */
+    uint64_t cache;    /* bytes of the L2 cache that their blocks are cut for; 0: not known */
 } gemm_shape;
 
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. */

@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_finish)(gemm_ti
     {
         UNROLL for (int j = 0; j < wide; j++) acc[i][j] = UNIT_SUMS(sums + (i * wide + j) * 16);
     }
-    UNIT_NAME(tile_end)(t, acc, rows, wide);
+    UNIT_NAME(tile_end)(t, acc, rows, rows, wide);
     t->c = (char *)t->c + rows * t->ldc * (t->flags & GEMM_TILE_NARROW_C ? 2 : 4);
     if (t->residual)
         t->residual = (const char *)t->residual + rows * t->ldr * (t->flags & GEMM_TILE_NARROW_RESIDUAL ? 2 : 4);

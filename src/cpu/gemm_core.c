@@ -229,6 +229,17 @@ static void taps_trim(const gemm_core *core, int32_t rows, const void *const *at
     *end = 1;
 }
 
+/* The kernel of a panel so many vectors wide. */
+static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, const gemm_tile *t)
+{
+    const gemm_tile_set *set = core->set;
+    if (core->step) return set->lines[core->step - 1][vectors - 1];
+    if (set->set_up) return set->any[vectors - 1];
+    const bool is_half = 2 * (t->cols - (vectors - 1) * set->lanes) <= set->lanes && !(t->flags & GEMM_TILE_AHEAD);
+    if (is_half && set->half[vectors - 1][t->rows - 1]) return set->half[vectors - 1][t->rows - 1];
+    return set->run[vectors - 1][t->rows - 1];
+}
+
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user)
 {
@@ -249,9 +260,11 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
         const int32_t rows = (int32_t)(g->rows_small + (i < g->rows_extra));
-        int64_t tap_begin, tap_end;
-        core->rows(core->source, row, rows, rows_at);
-        taps_trim(core, rows, rows_at, &tap_begin, &tap_end);
+        int64_t tap_begin = 0, tap_end = 1;
+        if (!core->step) {
+            core->rows(core->source, row, rows, rows_at);
+            taps_trim(core, rows, rows_at, &tap_begin, &tap_end);
+        }
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
             .a = rows_at + tap_begin * rows,
@@ -260,6 +273,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             .taps = tap_end - tap_begin,
             .k = core->k,
             .rows = rows,
+            .line = core->step ? core->line + row * core->step * a_size : NULL,
+            .at = core->at,
             .ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                      (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
@@ -282,8 +297,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.residual = core->residual ? (const char *)core->residual + (row * e->ldr + col) * residual_size : NULL;
             t.b = b + tap_begin * words * width;
             const int64_t vectors = width / g->lanes;
-            if (core->set->set_up) core->set->any[vectors - 1](&t);
-            else core->set->run[vectors - 1][rows - 1](&t);
+            tile_fn_of(core, vectors, &t)(&t);
             b += core->taps * words * width;
             t.ahead = 0;
             const int64_t cols = col + t.cols - done;
@@ -291,7 +305,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
                 e->drain ? cols + g->width > drain_width : cols * rows * (int64_t)sizeof(float) >= POST_BYTES;
             if (e->post && (panel + 1 == panel_end || is_full)) {
                 void *at = e->drain ? drained : (char *)core->c + (row * core->ldc + done) * c_size;
-                e->post(post_user, core->batch, row, rows, core->col + done, cols, at, t.ldc);
+                e->post(post_user, core->batch, core->row + row, rows, core->col + done, cols, at, t.ldc);
                 done += cols;
             }
         }

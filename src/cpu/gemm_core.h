@@ -21,6 +21,10 @@ typedef struct gemm_core {
     gemm_tactic tactic;
     gemm_rows_fn *rows;
     const void *source;
+    /* Instead of them, for a set's `lines`: row r begins at line + r * step terms, and its terms lie at[] bytes on. */
+    const char *line;
+    const int64_t *at;
+    int32_t step; /* 0: rows */
     int64_t m, n, k, taps;
     int64_t a_row, a_col; /* a_row: usual distance of rows, for prefetching only */
     gemm_load_fn *load;   /* NULL, or what converts rows as they are copied */
@@ -31,7 +35,7 @@ typedef struct gemm_core {
     bool narrow_c;
     const void *bias, *residual; /* of the first column, of the type that the epilogue has them in */
     const gemm_epilogue *epilogue; /* bias and residual of it are not read     */
-    int64_t batch, col;            /* what the hook is told                    */
+    int64_t batch, row, col;       /* of the first row and column: what the hook is told */
     int32_t *state;                /* of the set's registers; NULL where it has none of its own */
     const void *zeros;             /* NULL, or a row of A that adds nothing: first and last taps of that alone are left
                                     * out */

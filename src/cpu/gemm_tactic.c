@@ -2,12 +2,13 @@
 /* gemm_tactic.c - which tactics are worth measuring for a product, and a rough order among them.
  *
  * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
- * short accumulator chain. It knows no clock and no vendor. Two sizes of block stand for two sizes of L2 cache. */
+ * short accumulator chain. It knows no clock and no vendor. Blocks of B take half of the L2 cache, or less where rows
+ * of A and C want more of it. */
 #include "cpu/gemm_core.h"
 #include <math.h>
 #include <stdio.h>
 
-enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS = 8 };
+enum { CACHE_USUAL = 1 << 20, CACHE_LEAST = 256 << 10, CACHE_MOST = 8 << 20, CACHE_WAY = 4096, WAYS = 8 };
 
 /* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. */
 static bool rows_collide(const gemm_shape *s, int rows)
@@ -147,6 +148,17 @@ static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
     return (uint16_t)(count > UINT16_MAX ? UINT16_MAX : count);
 }
 
+/* Register tiles of a work tile: beginning one takes some time. There remain enough for many threads. */
+static uint16_t block_height(const gemm_shape *s, gemm_tactic t, int64_t panels)
+{
+    enum { WORK = 1 << 15, TILES = 128, HIGH = 16 };
+    const double columns = (double)(t.block_n ? t.block_n : panels) * t.vectors;
+    const double each = (double)t.rows * columns * (double)s->k * (double)s->taps + 1;
+    const int64_t wanted = each > WORK ? 1 : (int64_t)(WORK / each) + 1, most = s->m / t.rows / TILES;
+    const int64_t high = wanted < most ? wanted : most;
+    return (uint16_t)(high < 1 ? 1 : high > HIGH ? HIGH : high);
+}
+
 typedef struct candidates {
     gemm_tactic list[GEMM_TACTICS_MAX];
     double cost[GEMM_TACTICS_MAX];
@@ -180,13 +192,18 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
 {
     const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
     candidates c = { .count = 0 };
+    const int64_t cache = !s->cache                ? CACHE_USUAL
+                          : s->cache < CACHE_LEAST ? CACHE_LEAST
+                          : s->cache > CACHE_MOST  ? CACHE_MOST
+                                                   : (int64_t)s->cache;
+    const int64_t large = cache / 2, small = cache / 16 * 3;
     for (int v = 1; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
         if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;
         const int64_t width = (int64_t)v * set->lanes;
         const int64_t panels = s->n / width + (s->n % width != 0);
         const double panel_bytes =
             (double)s->taps * (double)gemm_words(set, s->k) * (double)width * (double)sizeof(float);
-        const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
+        const int64_t bytes = panel_bytes > (double)large ? large : (int64_t)panel_bytes;
         gemm_tactic t = { .vectors = (uint8_t)v & 15u,
                           .unit = (uint8_t)s->unit & 15u,
                           .rows = (uint8_t)set->rows_max[v - 1] };
@@ -195,24 +212,25 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         t.block_m = s->b_raw ? 0 : 1;
         if (s->m <= GEMM_ROWS_FEW && !s->b_raw && !set->set_up) {
             /* B is read once, whatever is a block of it: small ones are easily shared among threads. */
-            t.block_n = block_of(BLOCK_SMALL, bytes, panels);
+            t.block_n = block_of(small, bytes, panels);
             t.ahead = s->m == 1;
             candidates_add(&c, isa, s, t);
             t.ahead = s->m != 1;
             candidates_add(&c, isa, s, t);
             continue;
         }
-        t.block_n = block_of(BLOCK_LARGE, bytes, panels);
+        t.block_n = block_of(large, bytes, panels);
+        if (!s->b_raw) t.block_m = block_height(s, t, panels);
         candidates_add(&c, isa, s, t);
         if (t.copy_a && s->a_col == 1 && !s->is_converted) {
             gemm_tactic direct = t;
             direct.copy_a = 0;
             candidates_add(&c, isa, s, direct);
         }
-        t.block_n = block_of(BLOCK_SMALL, bytes, panels);
+        t.block_n = block_of(small, bytes, panels);
         candidates_add(&c, isa, s, t);
         if (!set->set_up || !s->line) continue;
-        t.block_n = block_of(BLOCK_LARGE, bytes, panels);
+        t.block_n = block_of(large, bytes, panels);
         t.copy_a = 1;
         candidates_add(&c, isa, s, t);
         t.copy_a = s->a_col != 1 || s->is_converted;

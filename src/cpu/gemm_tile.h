@@ -17,8 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* UNIT_ROWS: of tiles in vector registers. FEW: so many rows and fewer wait for memory more than they compute. */
+/* UNIT_ROWS: of tiles in vector registers. FEW: so many rows and fewer wait for memory more than they compute. STEPS:
+ * gemm_tile_set.lines. */
 enum { GEMM_ROWS_MAX = 32, GEMM_ROWS_FEW = 8, GEMM_UNIT_ROWS = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
+enum { GEMM_STEPS_MAX = 2 };
 
 /* What a word of A and B holds, and how words are multiplied. GEMM_BF16 and GEMM_U8 widen terms in registers and run at
  * every level. */
@@ -54,6 +56,8 @@ typedef struct gemm_tile {
     int64_t ldc, ldr;     /* elements                                                                 */
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
+    const char *line;     /* of `lines` kernels, instead of a: term i of row r lies at                */
+    const int64_t *at;    /* line + at[i] + r * step terms                                            */
     int32_t rows;
     int32_t cols;         /* columns to write, in the last vector of the panel                        */
     uint32_t flags;
@@ -73,6 +77,11 @@ typedef struct gemm_tile_set {
     int32_t step;                       /* words of K at most that are multiplied at once; 0: 1 */
     int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1); 0: none */
     gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_UNIT_ROWS + 1];
+    /* The same for panels of which half the last vector is enough; NULL where there is none. */
+    gemm_tile_fn *half[GEMM_VECTORS_MAX][GEMM_UNIT_ROWS + 1];
+    /* Index: step - 1, vectors - 1. Rows of A overlap, `step` terms apart, and are read rows_max at a time; t->rows of
+     * them are written, and there is one tap. NULL: none. */
+    gemm_tile_fn *lines[GEMM_STEPS_MAX][GEMM_VECTORS_MAX];
     gemm_pack_fn *pack;
     /* Of units with registers of their own, which a thread sets up: one function for each count of vectors, for any
      * count of rows. set_up: before tiles of so many rows and terms. `state` is 0 at first; give_back: when that is no

@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
         UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = vi_sub(acc[i][j], column[j]);
     }
 #endif
-    UNIT_NAME(tile_end)(t, acc, rows, vectors);
+    UNIT_NAME(tile_end)(t, acc, rows, rows, vectors);
 }
 
 #define TILE(r, v)                                                                                                     \
@@ -131,6 +131,11 @@ UNIT_PASTE(TILES_TO, UNIT_ROWS_1)(TILE, 1)
 UNIT_PASTE(TILES_TO, UNIT_ROWS_2)(TILE, 2)
 UNIT_PASTE(TILES_TO, UNIT_ROWS_3)(TILE, 3)
 UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE, 4)
+
+#if UNIT_TERMS == 1
+#include "cpu/gemm_half.inc.h"
+#include "cpu/gemm_lines.inc.h"
+#endif
 
 /* Terms of a column become words. */
 static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
@@ -152,6 +157,10 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
              { UNIT_PASTE(TILES_TO, UNIT_ROWS_3)(TILE_NAME, 3) NULL },
              { UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE_NAME, 4) NULL } },
     .pack = UNIT_NAME(pack),
+#if UNIT_TERMS == 1
+    GEMM_HALVES
+    GEMM_LINES
+#endif
 };
 
 #undef TILE_STEP

@@ -84,11 +84,13 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     gemm_unit units[2];
     const int count = row_units_of(p->in[0].dtype, t, units);
     for (int i = 0; i < count; i++) {
-        const conv_shape s = shape_in(p, AT_OPT, units[i]);
+        conv_shape s = shape_in(p, AT_OPT, units[i]);
+        s.cache = t->cache_l2;
         row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
     /* Groups that fill half a vector or less do as well with vectors of half the size. */
-    const conv_shape s = shape_in(p, AT_OPT, units[0]);
+    conv_shape s = shape_in(p, AT_OPT, units[0]);
+    s.cache = t->cache_l2;
     if (t->isa != ISA_AVX512 || s.unit != GEMM_F32 || s.c_out / s.groups > NARROW_LANES) return;
     kernel_target narrow = *t;
     narrow.isa = ISA_AVX2;

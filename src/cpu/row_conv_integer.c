@@ -110,6 +110,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     for (int i = 0; i < count; i++) {
         conv_shape s = shape_of(p, AT_OPT);
         s.unit = units[i];
+        s.cache = t->cache_l2;
         row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
 }

@@ -91,7 +91,8 @@ static const char *reject(const problem *p, const kernel_target *t)
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX];
-    const conv_shape s = shape_of(p, AT_OPT);
+    conv_shape s = shape_of(p, AT_OPT);
+    s.cache = t->cache_l2;
     const int count = conv_transpose_tactics((isa_level)t->isa, &s, list);
     row_tactics_add(t, list, count, sizeof *list, out);
 }

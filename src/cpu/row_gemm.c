@@ -111,7 +111,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     gemm_unit units[2];
     const int count = row_units_of(p->in[0].dtype, t, units);
     for (int i = 0; i < count; i++) {
-        const gemm_shape s = shape_of(p, AT_OPT, units[i]);
+        gemm_shape s = shape_of(p, AT_OPT, units[i]);
+        s.cache = t->cache_l2;
         row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
 }
@@ -343,7 +344,8 @@ static const uint8_t direct_rows[] = { 12, 24, GEMM_DIRECT_MAX };
 static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX], kept[2 * GEMM_TACTICS_MAX];
-    const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
+    gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
+    s.cache = t->cache_l2;
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
     int kept_count = 0;
     bool has_direct = false;

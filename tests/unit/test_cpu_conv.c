@@ -131,17 +131,28 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
         conv_tactic list[CONV_TACTICS_MAX];
         const int count = conv_tactics(isa, &s, list);
         CHECK(count >= 1);
-        bool rows = false;
+        bool rows = false, lines = false;
         for (int i = 0; i < count; i++) {
             conv_check(isa, &s, list[i], o, r);
             rows = rows || list[i].path == CONV_ROWS;
+            lines = lines || list[i].path == CONV_LINES;
         }
-        conv_tactic narrow = list[count - 1]; /* many work tiles */
+        const bool is_flat = s.kernel[0] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
+        CHECK_EQ(lines, s.x_dim[2] == 1 && s.groups == 1 && s.c_in <= 8 && is_flat && s.stride[2] <= 2);
+        conv_tactic narrow = list[0]; /* many work tiles */
+        if (narrow.path == CONV_LINES) narrow.path = CONV_ROWS;
         narrow.gemm.vectors = 1;
         narrow.gemm.rows = 3;
         narrow.gemm.block_n = 1;
         narrow.gemm.block_m = 2;
         conv_check(isa, &s, narrow, o, r);
+        if (lines) { /* what is no tactic of lines */
+            conv_tactic t = { .path = CONV_LINES, .gemm = list[0].gemm };
+            t.gemm.rows = 1;
+            CHECK(conv_tactic_check(isa, &s, t));
+            t.gemm = (gemm_tactic){ .vectors = 15, .rows = 6 };
+            CHECK(conv_tactic_check(isa, &s, t));
+        }
         if (!rows) { /* the copying path is right for every problem, listed or not */
             conv_tactic t = list[0];
             t.path = CONV_ROWS;
@@ -196,6 +207,26 @@ static void network_layers(void)
             .dilation = { 1, 1, 1 },
             .pad = { 0, 3, 3 } },
           { .planar = true, .bias = true, .clip = true } },
+        { { .images = 2,
+            .groups = 1,
+            .c_in = 3,
+            .c_out = 24,
+            .in = { 3, 20, 61 },
+            .kernel = { 1, 6, 6 },
+            .stride = { 2, 2, 2 },
+            .dilation = { 1, 1, 1 },
+            .pad = { 1, 2, 2 } },
+          { .planar = true, .bias = true, .residual = true, .post = true, .gap = 1 } },
+        { { .images = 1,
+            .groups = 1,
+            .c_in = 1,
+            .c_out = 9,
+            .in = { 1, 5, 40 },
+            .kernel = { 1, 3, 3 },
+            .stride = { 1, 3, 1 },
+            .dilation = { 1, 1, 1 },
+            .pad = { 0, 4, -2 } },
+          { .planar = true, .clip = true } },
         { { .images = 1,
             .groups = 1,
             .c_in = 32,

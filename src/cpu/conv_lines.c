@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_lines.c - convolutions of few channels, such as first layers: the lines that a filter's rows meet are copied,
+ * channel by channel, with their padding, and every term of a row of output pixels lies in them at a fixed place.
+ *
+ * The next row of pixels has most of these lines, too: a line is copied once by whoever computes all rows that meet
+ * it. */
+#include "cpu/conv_lines.h"
+#include "base/env.h"
+#include <string.h>
+
+enum { LINES_HIGH_MAX = 16, LINES_CHANNELS_MAX = 8 };
+
+const char *conv_lines_check(isa_level isa, const conv_shape *s, conv_tactic t)
+{
+    if (s->groups != 1 || s->kernel[0] != 1 || s->dilation[1] != 1 || s->dilation[2] != 1)
+        return "lines are of one group, without dilation and depth";
+    if (s->kernel[1] > LINES_HIGH_MAX || s->c_in > LINES_CHANNELS_MAX) return "too many lines";
+    if (s->stride[2] > GEMM_STEPS_MAX) return "pixels are too far apart";
+    if (t.gemm.unit != GEMM_F32 || t.gemm.copy_a || t.gemm.ahead || t.gemm.block_m || t.gemm.block_n || s->is_converted)
+        return "no tactic of lines";
+    const gemm_tile_set *set = gemm_set_of(isa, t.gemm);
+    if (!set || t.gemm.vectors < 1 || t.gemm.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
+    if (!set->lines[s->stride[2] - 1][t.gemm.vectors - 1]) return "the instruction set has no such kernel";
+    return t.gemm.rows == set->rows_max[t.gemm.vectors - 1] ? NULL : "the register tile has another height";
+}
+
+int conv_lines_tactics(isa_level isa, const conv_shape *s, conv_tactic *out)
+{
+    const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
+    int count = 0;
+    for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
+        if (v > 1 && s->c_out <= (int64_t)(v - 1) * set->lanes) break;
+        const conv_tactic t = { .path = CONV_LINES,
+                                .gemm = { .vectors = (uint8_t)v & 15u,
+                                          .unit = (uint8_t)s->unit & 15u,
+                                          .rows = (uint8_t)set->rows_max[v - 1] } };
+        if (!conv_lines_check(isa, s, t)) out[count++] = t;
+    }
+    return count;
+}
+
+/* Floats of a copied line: the last tile reads its pixels to the full height of a register tile. Lines begin an odd
+ * number of cache lines apart. */
+static int64_t line_size(const conv_shape *s)
+{
+    const int64_t pixels = (s->out[2] + GEMM_UNIT_ROWS) * s->stride[2] + s->kernel[2];
+    return (pixels + 15) / 16 * 16 | 16;
+}
+
+static int64_t term_count(const conv_shape *s)
+{
+    return s->kernel[1] * s->kernel[2] * s->c_in;
+}
+
+static size_t lines_size(const conv_shape *s)
+{
+    const size_t lines = size_mul((size_t)(s->kernel[1] * s->c_in), (size_t)line_size(s));
+    return size_align(size_mul(lines, sizeof(float)), 64);
+}
+
+static size_t places_size(const conv_shape *s)
+{
+    return size_align(size_mul((size_t)term_count(s), sizeof(int64_t)), 64);
+}
+
+size_t conv_lines_scratch_size(const conv_params *p)
+{
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic.gemm);
+    const size_t own = size_add(lines_size(&p->shape), places_size(&p->shape));
+    return size_add(own, gemm_core_scratch_size(set, p->tactic.gemm, 1, term_count(&p->shape), p->epilogue.drain));
+}
+
+int64_t conv_lines_tile_count(const conv_shape *s)
+{
+    return s->images * s->out[0] * s->out[1];
+}
+
+/* Line y of every channel; y and z may lie outside the image. */
+static void lines_copy(const conv_params *p, int64_t image, int64_t z, int64_t y, float *to)
+{
+    const conv_shape *s = &p->shape;
+    const int64_t size = line_size(s), step = s->x_dim[2];
+    const bool is_inside = z >= 0 && z < s->in[0] && y >= 0 && y < s->in[1];
+    int64_t first = s->pad[2] > 0 ? s->pad[2] : 0; /* the first place that a pixel of the image has */
+    if (first > size || !is_inside) first = size;
+    const int64_t skipped = first - s->pad[2], left = s->in[2] - skipped;
+    const int64_t count = first == size || left < 0 ? 0 : left < size - first ? left : size - first;
+    const float *from = (const float *)p->x + image * s->x_image + z * s->x_dim[0] + y * s->x_dim[1] + skipped * step;
+    for (int64_t c = 0; c < s->c_in; c++, to += size) {
+        memset(to, 0, (size_t)first * sizeof *to);
+        memset(to + first + count, 0, (size_t)(size - first - count) * sizeof *to);
+        if (!count) continue;
+        const float *pixels = from + c * s->x_c;
+        if (step == 1) memcpy(to + first, pixels, (size_t)count * sizeof *to);
+        else
+            for (int64_t x = 0; x < count; x++) to[first + x] = pixels[x * step];
+    }
+}
+
+/* Where the terms of the first output pixel lie, when line h of the filter is in slot (top + h) % high. */
+static void places_make(const conv_shape *s, int64_t top, int64_t *at)
+{
+    const int64_t size = line_size(s);
+    for (int64_t h = 0; h < s->kernel[1]; h++) {
+        const int64_t slot = (top + h) % s->kernel[1] * s->c_in;
+        for (int64_t w = 0; w < s->kernel[2]; w++) {
+            for (int64_t c = 0; c < s->c_in; c++) *at++ = ((slot + c) * size + w) * (int64_t)sizeof(float);
+        }
+    }
+}
+
+void conv_lines_run(const conv_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
+{
+    const conv_shape *s = &p->shape;
+    const gemm_epilogue *e = &p->epilogue;
+    float *lines = scratch;
+    int64_t *at = (int64_t *)(void *)((char *)scratch + lines_size(s));
+    void *own = (char *)at + places_size(s);
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic.gemm);
+    const gemm_grid g = gemm_grid_of(set, p->tactic.gemm, s->out[2], s->c_out);
+    if (!g.m_blocks || !g.n_blocks) return;
+    struct {
+        int64_t plane, line;
+    } held[LINES_HIGH_MAX]; /* what is in each slot */
+    for (int i = 0; i < LINES_HIGH_MAX; i++) held[i].plane = held[i].line = -1;
+    gemm_core core = {
+        .set = set,
+        .tactic = p->tactic.gemm,
+        .line = (const char *)lines,
+        .at = at,
+        .step = (int32_t)s->stride[2],
+        .m = s->out[2],
+        .n = s->c_out,
+        .k = term_count(s),
+        .taps = 1,
+        .a_col = 1,
+        .b = p->w,
+        .ldc = p->ldy,
+        .bias = e->bias,
+        .epilogue = e,
+    };
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t plane = tile / s->out[1], image = plane / s->out[0], top = tile % s->out[1] * s->stride[1];
+        const int64_t z = plane % s->out[0] * s->stride[0] - s->pad[0];
+        for (int64_t h = 0; h < s->kernel[1]; h++) {
+            const int64_t slot = (top + h) % s->kernel[1];
+            if (held[slot].plane == plane && held[slot].line == top + h) continue;
+            held[slot].plane = plane;
+            held[slot].line = top + h;
+            lines_copy(p, image, z, top + h - s->pad[1], lines + slot * s->c_in * line_size(s));
+        }
+        places_make(s, top, at);
+        core.row = tile * s->out[2];
+        core.c = (float *)p->y + core.row * p->ldy;
+        core.residual = e->residual ? e->residual + core.row * e->ldr : NULL;
+        gemm_core_block(&core, &g, 0, 0, 0, own, post_user);
+    }
+}
