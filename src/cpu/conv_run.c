@@ -258,8 +258,10 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
             continue;
         }
         const char *from = (const char *)p->x + (image * s->x_image + d * s->x_dim[0] + h * s->x_dim[1]) * size;
-        const int64_t before = s->pad[2] < dims[2] ? s->pad[2] : dims[2];
-        const int64_t inside = s->in[2] < dims[2] - before ? s->in[2] : dims[2] - before;
+        const int64_t pad = s->pad[2], cut = pad < 0 ? -pad : 0, left = s->in[2] > cut ? s->in[2] - cut : 0;
+        const int64_t before = pad < 0 ? 0 : pad < dims[2] ? pad : dims[2];
+        const int64_t inside = left < dims[2] - before ? left : dims[2] - before;
+        from += cut * s->x_dim[2] * size;
         const int64_t after = dims[2] - before - inside;
         memset(to, fill, (size_t)(before * pixel));
         to += before * pixel;
