@@ -6,6 +6,7 @@
  * same way as one that gives a wrong result. */
 #include "graph_campaign.h"
 
+#include "graph_coverage.h"
 #include "graph_dump.h"
 #include "backend/backend.h"
 #include "graph_ops.h"
@@ -148,7 +149,9 @@ static bool try_one(const campaign *c, long graph, shared *s, gverdict *v)
     bool is_fine = make(c, graph, &m, &e, &a, v);
     const bool is_fit = is_fine && m.scope.at[0].result.count;
     if (is_fine && c->prints) print_model(&m, &e, graph);
-    if (is_fit && c->dump) {
+    if (is_fit && c->coverage) {
+        (void)CHECK(gcoverage(&m, c->coverage));
+    } else if (is_fit && c->dump) {
         char name[64];
         (void)snprintf(name, sizeof name, "%llu-%ld", (unsigned long long)c->seed, graph);
         (void)CHECK(gdump(&m, c->dump, name));

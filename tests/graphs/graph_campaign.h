@@ -18,6 +18,7 @@ typedef struct campaign {
     const char *device;
     grewrite rewrite;           /* each model is written as ONNX first */
     const char *only, *save, *dump;
+    const char *coverage;       /* a file for what the graphs have (graph_coverage.h); they are not run */
     bool prints, reduces;
 } campaign;
 

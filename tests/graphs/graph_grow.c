@@ -10,7 +10,7 @@
 
 static const gop *const tables[] = { gops_elementwise, gops_move,   gops_index,   gops_compute,  gops_layers,
                                      gops_quant,       gops_fused,  gops_control, gops_sequence, gops_old,
-                                     gops_chains,      gops_values, gops_qdq };
+                                     gops_chains,      gops_values, gops_qdq,     gops_blocks };
 
 const gop *gop_at(uint32_t i)
 {
@@ -35,7 +35,7 @@ bool gop_is_param(const char *name, uint32_t input)
 
 bool gop_is_chain(const char *name)
 {
-    const gop *const list[] = { gops_chains, gops_qdq };
+    const gop *const list[] = { gops_chains, gops_qdq, gops_blocks };
     for (uint32_t i = 0; i < COUNT_OF(list); i++)
         for (const gop *op = list[i]; op->name; op++)
             if (!strcmp(op->name, name)) return true;
@@ -479,9 +479,10 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
         m->node.count = node;
         return G_NONE;
     }
+    grow_extras(g, node, &outputs);
     for (uint32_t i = 0; i < outputs; i++) {
-        const uint32_t v = gmodel_value(m, G_RESULT, g->scope, SINTER_DTYPE_NONE);
-        m->node.at[node].out[i] = v;
+        const bool is_named = grow_names(m->node.at[node].op, i);
+        m->node.at[node].out[i] = is_named ? gmodel_value(m, G_RESULT, g->scope, SINTER_DTYPE_NONE) : G_NONE;
     }
     m->node.at[node].count_out = outputs;
     bool is_good = true;
@@ -493,12 +494,16 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
     }
     const gvalue *first = &m->value.at[m->node.at[node].out[0]];
     if (first->is_list || first->is_text) return m->node.at[node].out[0];
-    for (uint32_t i = 0; i < outputs && is_good; i++) is_good = is_useful(g, &m->value.at[m->node.at[node].out[i]]);
+    for (uint32_t i = 0; i < outputs && is_good; i++) {
+        const uint32_t v = m->node.at[node].out[i];
+        is_good = v == G_NONE || is_useful(g, &m->value.at[v]);
+    }
     if (!is_good) {
         m->node.count = node;
         return G_NONE;
     }
-    for (uint32_t i = 0; i < outputs; i++) see(g, m->node.at[node].out[i]);
+    for (uint32_t i = 0; i < outputs; i++)
+        if (m->node.at[node].out[i] != G_NONE) see(g, m->node.at[node].out[i]);
     return m->node.at[node].out[0];
 }
 

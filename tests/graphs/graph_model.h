@@ -62,7 +62,7 @@ typedef struct gvalue {
     bool is_chaotic[G_ENVS];                /* lanes took different ways: no comparison can be trusted */
 } gvalue;
 
-typedef enum gattr_kind { GA_INT, GA_REAL, GA_TEXT, GA_INTS, GA_REALS, GA_GRAPH, GA_TENSOR } gattr_kind;
+typedef enum gattr_kind { GA_INT, GA_REAL, GA_TEXT, GA_INTS, GA_REALS, GA_TEXTS, GA_GRAPH, GA_TENSOR } gattr_kind;
 typedef struct gattr {
     char name[32];
     gattr_kind kind;
@@ -72,7 +72,7 @@ typedef struct gattr {
     uint32_t count;
     int64_t ints[16];
     double reals[8];
-    char text[48];
+    char text[96];                          /* GA_TEXTS: words with a space between */
 } gattr;
 
 typedef struct gnode {

@@ -55,9 +55,8 @@ static bytes graph_bytes(const gmodel *m, uint32_t scope);
 
 static bytes attr_bytes(const gmodel *m, const gattr *a)
 {
-    static const uint8_t type[] = {
-        [GA_INT] = 2, [GA_REAL] = 1, [GA_TEXT] = 3, [GA_INTS] = 7, [GA_REALS] = 6, [GA_GRAPH] = 5, [GA_TENSOR] = 4
-    };
+    static const uint8_t type[] = { [GA_INT] = 2,   [GA_REAL] = 1,  [GA_TEXT] = 3,  [GA_INTS] = 7,
+                                    [GA_REALS] = 6, [GA_TEXTS] = 8, [GA_GRAPH] = 5, [GA_TENSOR] = 4 };
     bytes b = { 0 };
     bytes_text(&b, 1, a->name);
     if (a->kind == GA_INT) bytes_int(&b, 3, a->i);
@@ -65,6 +64,11 @@ static bytes attr_bytes(const gmodel *m, const gattr *a)
     if (a->kind == GA_TEXT) bytes_text(&b, 4, a->text);
     for (uint32_t i = 0; a->kind == GA_INTS && i < a->count; i++) bytes_int(&b, 8, a->ints[i]);
     for (uint32_t i = 0; a->kind == GA_REALS && i < a->count; i++) add_float(&b, 7, a->reals[i]);
+    for (const char *word = a->text; a->kind == GA_TEXTS && *word;) {
+        const size_t length = strcspn(word, " ");
+        bytes_data(&b, 9, word, length);
+        word += length + (word[length] == ' ');
+    }
     if (a->kind == GA_GRAPH) bytes_put(&b, 6, graph_bytes(m, (uint32_t)a->i));
     if (a->kind == GA_TENSOR) {
         uint8_t raw[8] = { 0 };

@@ -79,7 +79,8 @@ bool       gop_has_old(const char *name, int64_t opset);
 /* Makes a node one of the model's opset. False: it cannot be said so. */
 bool       gop_old_form(const gmodel *m, gnode *n);
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
-    gops_quant[], gops_fused[], gops_sequence[], gops_values[], gops_old[], gops_chains[], gops_qdq[];
+    gops_quant[], gops_fused[], gops_sequence[], gops_values[], gops_old[], gops_chains[], gops_qdq[],
+    gops_blocks[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);
@@ -133,6 +134,10 @@ void     grow_text(grow *g, uint32_t node, const char *name, const char *text);
 void     grow_list(grow *g, uint32_t node, const char *name, const int64_t *at, uint32_t count);
 /* Runs the node, which must be the newest of its scope: its first output, or G_NONE where it was taken back. */
 uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs);
+/* Optional attributes and results of a node that is about to end (graph_ops_extras.c). */
+void     grow_extras(grow *g, uint32_t node, uint32_t *outputs);
+/* Is the result named where there are so many? */
+bool     grow_names(const char *op, uint32_t output);
 /* The usual kinds of nodes in one line. */
 uint32_t grow_1(grow *g, const char *op, uint32_t x);
 uint32_t grow_2(grow *g, const char *op, uint32_t x, uint32_t y);

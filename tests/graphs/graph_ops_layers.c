@@ -9,6 +9,14 @@ static uint32_t weight(grow *g, int64_t a, int64_t b, int64_t c, uint32_t rank)
     return grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ a, b, c }, rank, 0.5);
 }
 
+/* Mostly F32; else a type of floats that leaves of the graph may have. */
+static sinter_dtype float_of(grow *g)
+{
+    static const sinter_dtype types[] = { SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F64 };
+    const sinter_dtype t = types[grow_below(g, COUNT_OF(types))];
+    return g->types >> t & 1 ? t : SINTER_DTYPE_F32;
+}
+
 /* The last axis where it is a number; 0: it is not. */
 static int64_t width_of(const grow *g, uint32_t x)
 {
@@ -18,66 +26,124 @@ static int64_t width_of(const grow *g, uint32_t x)
 }
 
 /* ---- recurrent; arg: gates ---- */
+static void activations(grow *g, uint32_t n, int64_t gates, int64_t dirs)
+{
+    static const char *const names[] = { "Sigmoid", "Tanh", "Relu", "HardSigmoid", "Elu", "Softsign" };
+    const uint32_t each = gates == 4 ? 3 : gates == 3 ? 2 : 1;
+    gattr *a = gnode_attr(&g->m->node.at[n], "activations", GA_TEXTS);
+    for (uint32_t i = 0; i < each * (uint32_t)dirs; i++) {
+        const char *name = names[grow_below(g, grow_one_in(g, 3) ? COUNT_OF(names) : 2)];
+        const size_t length = strlen(a->text);
+        (void)snprintf(a->text + length, sizeof a->text - length, "%s%s", i ? " " : "", name);
+    }
+}
+
 static bool recurrent(grow *g, const gop *op)
 {
     static const char *const directions[] = { "forward", "reverse", "bidirectional" };
+    const bool is_batch_first = g->m->opset >= 14 && grow_one_in(g, 5);
     const uint32_t x = grow_pick(g, T_F32, 3, 3), way = grow_below(g, 3);
     const int64_t width = width_of(g, x), hidden = grow_between(g, 1, 5), dirs = way == 2 ? 2 : 1;
     if (!width || gsize_min(g, grow_dim(g, x, 1)) < 1 || gsize_min(g, grow_dim(g, x, 0)) < 1) return false;
-    const gsize batch = grow_dim(g, x, 1), state[3] = { gsize_of(dirs), batch, gsize_of(hidden) };
-    const bool has_lengths = grow_one_in(g, 4), has_state = grow_one_in(g, 2);
-    const uint32_t in[7] = {
+    const gsize batch = grow_dim(g, x, !is_batch_first), time = grow_dim(g, x, is_batch_first),
+                first = is_batch_first ? batch : gsize_of(dirs), second = is_batch_first ? gsize_of(dirs) : batch,
+                state[3] = { first, second, gsize_of(hidden) };
+    const bool has_lengths = grow_one_in(g, 4), has_state = grow_one_in(g, 2), is_lstm = op->arg == 4;
+    const uint32_t in[8] = {
         x,
         weight(g, dirs, op->arg * hidden, width, 3),
         weight(g, dirs, op->arg * hidden, hidden, 3),
         grow_one_in(g, 2) ? weight(g, dirs, 2 * op->arg * hidden, 0, 2) : G_ABSENT,
         has_lengths ? grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
-                                (gfill){ 1, (double)gsize_min(g, grow_dim(g, x, 0)), 1, grow_below(g, 999) })
+                                (gfill){ 1, (double)gsize_min(g, time), 1, grow_below(g, 999) })
                     : G_ABSENT,
         has_state ? grow_shaped(g, SINTER_DTYPE_F32, state, 3) : G_ABSENT,
-        has_state && op->arg == 4 ? grow_shaped(g, SINTER_DTYPE_F32, state, 3) : G_ABSENT,
+        has_state && is_lstm ? grow_shaped(g, SINTER_DTYPE_F32, state, 3) : G_ABSENT,
+        is_lstm && grow_one_in(g, 4) ? weight(g, dirs, 3 * hidden, 0, 2) : G_ABSENT,
     };
     const uint32_t n = grow_begin(g, op->name);
-    for (uint32_t i = 0; i < (op->arg == 4 ? 7u : 6u); i++) grow_in(g, n, in[i]);
+    for (uint32_t i = 0; i < (is_lstm ? 8u : 6u); i++) grow_in(g, n, in[i]);
     grow_int(g, n, "hidden_size", hidden);
+    if (is_batch_first) grow_int(g, n, "layout", 1);
     if (way) grow_text(g, n, "direction", directions[way]);
     if (op->arg == 3 && grow_one_in(g, 2)) grow_int(g, n, "linear_before_reset", 1);
+    if (grow_one_in(g, 4)) activations(g, n, op->arg, dirs);
     return grow_end(g, n, op->arg == 4 ? 3 : 2) != G_NONE;
 }
 
 /* ---- attention ---- */
-static bool attention(grow *g, const gop *op)
+
+/* [batch, heads, tokens, size], or the heads beside each other in [batch, tokens, heads * size]. */
+static uint32_t heads_of(grow *g, sinter_dtype t, gsize batch, int64_t heads, gsize tokens, int64_t size, bool is_flat)
 {
-    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), depth = grow_between(g, 1, 8);
-    const gsize batch = grow_size(g), s = grow_size(g), t = grow_one_in(g, 2) ? s : grow_size(g);
-    if (gsize_min(g, t) < 1) return false;
-    const sinter_dtype type = SINTER_DTYPE_F32;
-    const gsize q[4] = { batch, gsize_of(heads), s, gsize_of(depth) },
-                k[4] = { batch, gsize_of(groups), t, gsize_of(depth) }, mask[2] = { s, t };
-    const uint32_t key = grow_shaped(g, type, k, 4), query = grow_shaped(g, type, q, 4),
-                   value = grow_one_in(g, 3) ? key : grow_shaped(g, type, k, 4),
-                   masked = grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, type, mask, 2), n = grow_begin(g, op->name);
-    grow_in(g, n, query);
-    grow_in(g, n, key);
-    grow_in(g, n, value);
-    if (masked != G_ABSENT) grow_in(g, n, masked);
-    else if (gsize_same(g, s, t) && grow_one_in(g, 2)) grow_int(g, n, "is_causal", 1);
-    if (grow_one_in(g, 3)) grow_real(g, n, "scale", 0.5);
-    return grow_end(g, n, 1) != G_NONE;
+    const gsize apart[4] = { batch, gsize_of(heads), tokens, gsize_of(size) },
+                flat[3] = { batch, tokens, gsize_of(heads * size) };
+    return grow_shaped(g, t, is_flat ? flat : apart, is_flat ? 3 : 4);
 }
 
+static bool attention(grow *g, const gop *op)
+{
+    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), depth = grow_between(g, 1, 8),
+                  wide = grow_one_in(g, 3) ? grow_between(g, 1, 8) : depth, past = grow_one_in(g, 4) ? 3 : 0;
+    const gsize batch = grow_size(g), s = grow_size(g), t = grow_one_in(g, 2) ? s : grow_size(g);
+    if (gsize_min(g, t) < 1) return false;
+    const sinter_dtype type = float_of(g);
+    const bool is_flat = grow_one_in(g, 3), has_lengths = !past && g->m->opset >= 24 && grow_one_in(g, 4);
+    gsize all = t;
+    for (uint32_t k = 0; k < G_ENVS; k++) all.at[k] += past;
+    gsize mask[4] = { batch, gsize_of(grow_one_in(g, 2) ? 1 : heads), s, all };
+    if (grow_one_in(g, 2)) mask[0] = gsize_of(1);
+    if (grow_one_in(g, 4)) mask[2] = gsize_of(1);
+    const uint32_t from = grow_below(g, 3), cut = grow_one_in(g, 2) ? from : 2,
+                   query = heads_of(g, type, batch, heads, s, depth, is_flat),
+                   key = heads_of(g, type, batch, groups, t, depth, is_flat),
+                   value =
+                       wide == depth && grow_one_in(g, 3) ? key : heads_of(g, type, batch, groups, t, wide, is_flat),
+                   masked = grow_one_in(g, 2)
+                                ? G_ABSENT
+                                : grow_shaped(g, grow_one_in(g, 3) ? SINTER_DTYPE_BOOL : type, mask + cut, 4 - cut),
+                   old_key = past ? heads_of(g, type, batch, groups, gsize_of(past), depth, false) : G_ABSENT,
+                   old_value = past ? heads_of(g, type, batch, groups, gsize_of(past), wide, false) : G_ABSENT,
+                   lengths = has_lengths ? grow_leaf(g, SINTER_DTYPE_I64, &batch, 1, false,
+                                                     (gfill){ 1, (double)gsize_min(g, t), 1, grow_below(g, 999) })
+                                         : G_ABSENT,
+                   n = grow_begin(g, op->name);
+    const uint32_t in[7] = { query, key, value, masked, old_key, old_value, lengths };
+    for (uint32_t i = 0; i < (has_lengths ? 7u : past ? 6u : 4u); i++) grow_in(g, n, in[i]);
+    if ((masked == G_ABSENT || past) && grow_one_in(g, 2)) grow_int(g, n, "is_causal", 1);
+    if (is_flat) grow_int(g, n, "q_num_heads", heads);
+    if (is_flat) grow_int(g, n, "kv_num_heads", groups);
+    if (grow_one_in(g, 3)) grow_real(g, n, "scale", 0.5);
+    const bool shows = grow_one_in(g, 5);
+    if (shows) grow_int(g, n, "qk_matmul_output_mode", grow_below(g, 4));
+    return grow_end(g, n, shows && past ? 4 : past ? 3 : 1) != G_NONE;
+}
+
+/* Angles of each token, or angles by position. A head may turn in part. */
 static bool rotary(grow *g, const gop *op)
 {
-    const int64_t half = grow_between(g, 1, 4);
-    const gsize batch = grow_size(g), s = grow_size(g),
-                d[4] = { batch, gsize_of(grow_between(g, 1, 3)), s, gsize_of(2 * half) },
-                c[3] = { batch, s, gsize_of(half) };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4), cosine = grow_shaped(g, SINTER_DTYPE_F32, c, 3),
-                   sine = grow_one_in(g, 3) ? cosine : grow_shaped(g, SINTER_DTYPE_F32, c, 3),
+    const int64_t half = grow_between(g, 1, 4), heads = grow_between(g, 1, 3), rest = grow_one_in(g, 4) ? 2 : 0,
+                  places = 9;
+    const gsize batch = grow_size(g), s = grow_size(g), c[3] = { batch, s, gsize_of(half) };
+    sinter_dtype t = float_of(g);
+    if (t == SINTER_DTYPE_F64) t = SINTER_DTYPE_F32;
+    const bool has_places = grow_one_in(g, 3), is_flat = grow_one_in(g, 3);
+    const gsize table[2] = { gsize_of(places), gsize_of(half) };
+    const uint32_t x = heads_of(g, t, batch, heads, s, 2 * half + rest, is_flat),
+                   cosine = has_places ? grow_shaped(g, t, table, 2) : grow_shaped(g, t, c, 3),
+                   sine = grow_one_in(g, 3) ? cosine
+                          : has_places      ? grow_shaped(g, t, table, 2)
+                                            : grow_shaped(g, t, c, 3),
+                   place = has_places ? grow_leaf(g, SINTER_DTYPE_I64, c, 2, false,
+                                                  (gfill){ 0, (double)places - 1, 1, grow_below(g, 999) })
+                                      : G_ABSENT,
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, cosine);
     grow_in(g, n, sine);
+    if (has_places) grow_in(g, n, place);
+    if (is_flat) grow_int(g, n, "num_heads", heads);
+    if (rest) grow_int(g, n, "rotary_embedding_dim", 2 * half);
     if (grow_one_in(g, 2)) grow_int(g, n, "interleaved", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
@@ -88,23 +154,29 @@ static bool grid_sample(grow *g, const gop *op)
     static const char *const modes[] = { "linear", "nearest", "cubic" }, *const pads[] = { "zeros", "border",
                                                                                            "reflection" };
     const gsize batch = grow_size(g);
-    const gsize d[4] = { batch, gsize_of(grow_between(g, 1, 4)), gsize_of(grow_between(g, 2, 6)),
-                         gsize_of(grow_between(g, 2, 6)) },
-                s[4] = { batch, grow_size(g), grow_size(g), gsize_of(2) };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4), at = grow_shaped(g, SINTER_DTYPE_F32, s, 4),
-                   n = grow_begin(g, op->name);
+    const bool is_deep = grow_one_in(g, 4);
+    const uint32_t rank = is_deep ? 5 : 4, mode = grow_below(g, is_deep ? 2 : 3);
+    gsize d[5] = { batch, gsize_of(grow_between(g, 1, 4)) }, s[5] = { batch };
+    for (uint32_t i = 2; i < rank; i++) d[i] = gsize_of(grow_between(g, 2, 6));
+    for (uint32_t i = 1; i + 1 < rank; i++) s[i] = grow_size(g);
+    s[rank - 1] = gsize_of(rank - 2);
+    const sinter_dtype t = float_of(g) == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
+    const uint32_t x = grow_shaped(g, t, d, rank), at = grow_shaped(g, t, s, rank), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, at);
-    grow_text(g, n, "mode", modes[grow_below(g, 3)]);
+    grow_text(g, n, "mode", modes[mode]);
     grow_text(g, n, "padding_mode", pads[grow_below(g, 3)]);
     return grow_end(g, n, 1) != G_NONE;
 }
 
 static bool affine_grid(grow *g, const gop *op)
 {
-    const gsize batch = grow_size(g), d[3] = { batch, gsize_of(2), gsize_of(3) },
-                size[4] = { batch, gsize_of(2), gsize_of(grow_between(g, 2, 5)), gsize_of(grow_between(g, 2, 5)) };
-    return grow_2(g, op->name, grow_shaped(g, SINTER_DTYPE_F32, d, 3), grow_ints(g, size, 4, false)) != G_NONE;
+    const int64_t axes = grow_one_in(g, 3) ? 3 : 2;
+    const gsize batch = grow_size(g), d[3] = { batch, gsize_of(axes), gsize_of(axes + 1) };
+    gsize size[5] = { batch, gsize_of(2) };
+    for (int64_t i = 0; i < axes; i++) size[2 + i] = gsize_of(grow_between(g, 2, 5));
+    return grow_2(g, op->name, grow_shaped(g, float_of(g), d, 3), grow_ints(g, size, 2 + (uint32_t)axes, false)) !=
+           G_NONE;
 }
 
 static bool roi_align(grow *g, const gop *op)
@@ -120,9 +192,11 @@ static bool roi_align(grow *g, const gop *op)
     grow_in(g, n, x);
     grow_in(g, n, boxes);
     grow_in(g, n, at);
-    grow_int(g, n, "output_height", 2);
-    grow_int(g, n, "output_width", 3);
-    grow_int(g, n, "sampling_ratio", 2);
+    if (!grow_one_in(g, 4)) grow_int(g, n, "output_height", 2);
+    if (!grow_one_in(g, 4)) grow_int(g, n, "output_width", 3);
+    if (!grow_one_in(g, 4)) grow_int(g, n, "sampling_ratio", grow_below(g, 3));
+    if (grow_one_in(g, 2)) grow_text(g, n, "coordinate_transformation_mode", "output_half_pixel");
+    if (grow_one_in(g, 3)) grow_text(g, n, "mode", "max");
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -160,7 +234,7 @@ static bool col2im(grow *g, const gop *op)
     const int64_t h = grow_between(g, 2, 5), w = grow_between(g, 2, 5), block = grow_between(g, 1, 2);
     const gsize d[3] = { grow_size(g), gsize_of(block * block * grow_between(g, 1, 3)),
                          gsize_of((h - block + 1) * (w - block + 1)) };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), image = grow_const_ints(g, (const int64_t[]){ h, w }, 2),
+    const uint32_t x = grow_shaped(g, float_of(g), d, 3), image = grow_const_ints(g, (const int64_t[]){ h, w }, 2),
                    sides = grow_const_ints(g, (const int64_t[]){ block, block }, 2);
     return grow_3(g, op->name, x, image, sides) != G_NONE;
 }
@@ -168,16 +242,18 @@ static bool col2im(grow *g, const gop *op)
 static bool det(grow *g, const gop *op)
 {
     const gsize side = gsize_of(grow_between(g, 1, 3)), d[3] = { grow_size(g), side, side };
-    return grow_1(g, op->name, grow_shaped(g, SINTER_DTYPE_F32, d, 3)) != G_NONE;
+    return grow_1(g, op->name, grow_shaped(g, float_of(g), d, 3)) != G_NONE;
 }
 
 static bool dft(grow *g, const gop *op)
 {
     const gsize d[3] = { grow_size(g), gsize_of(grow_between(g, 1, 9)), gsize_of(grow_between(g, 1, 2)) };
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), axis = grow_const_scalar(g, SINTER_DTYPE_I64, 1),
+                   length = grow_one_in(g, 2) ? G_ABSENT
+                                              : grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, 12)),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    grow_in(g, n, G_ABSENT);
+    grow_in(g, n, length);
     grow_in(g, n, axis);
     if (gsize_is(g, d[2], 1) && grow_one_in(g, 2)) grow_int(g, n, "onesided", 1);
     else if (gsize_is(g, d[2], 2) && grow_one_in(g, 2)) grow_int(g, n, "inverse", 1);
@@ -207,29 +283,58 @@ static bool simple(grow *g, const gop *op)
     return grow_1(g, op->name, x) != G_NONE;
 }
 
+/* Nothing is dropped while no training_mode is true. */
+static bool dropout(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, 5), ratio = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
+                   mode = grow_one_in(g, 2) ? G_ABSENT : grow_const_scalar(g, SINTER_DTYPE_BOOL, 0);
+    if (x == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    if (grow_one_in(g, 2)) {
+        grow_in(g, n, ratio);
+        if (mode != G_ABSENT) grow_in(g, n, mode);
+    }
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 static bool loss(grow *g, const gop *op)
 {
     static const char *const reductions[] = { "none", "sum", "mean" };
     const int64_t classes = grow_between(g, 1, 5);
     const gsize d[3] = { grow_size(g), gsize_of(classes), grow_size(g) }, t[2] = { d[0], d[2] };
     if (gsize_min(g, d[0]) < 1 || gsize_min(g, d[2]) < 1) return false;
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3),
+    const sinter_dtype t_of = float_of(g);
+    const uint32_t x = grow_shaped(g, t_of, d, 3),
                    target = grow_leaf(g, SINTER_DTYPE_I64, t, 2, false,
                                       (gfill){ 0, (double)classes - 1, 1, grow_below(g, 999) }),
+                   weights = grow_one_in(g, 2)
+                                 ? G_ABSENT
+                                 : grow_leaf(g, t_of, &d[1], 1, false, (gfill){ 0.25, 2, 0.25, grow_below(g, 999) }),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, target);
+    if (weights != G_ABSENT) grow_in(g, n, weights);
     grow_text(g, n, "reduction", reductions[grow_below(g, 3)]);
     return grow_end(g, n, 1) != G_NONE;
 }
 
 static bool bit_cast(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, T_OF(I32) | T_OF(U8), 0, 5);
+    static const sinter_dtype pairs[][2] = {
+        { SINTER_DTYPE_U8, SINTER_DTYPE_I8 },   { SINTER_DTYPE_I8, SINTER_DTYPE_U8 },
+        { SINTER_DTYPE_I32, SINTER_DTYPE_U32 }, { SINTER_DTYPE_I64, SINTER_DTYPE_U64 },
+        { SINTER_DTYPE_F32, SINTER_DTYPE_F32 }, { SINTER_DTYPE_I16, SINTER_DTYPE_U16 },
+        { SINTER_DTYPE_U16, SINTER_DTYPE_I16 }, { SINTER_DTYPE_F16, SINTER_DTYPE_F16 }
+    };
+    const uint32_t x = grow_pick(g, T_I | T_F32 | T_OF(F16), 0, 5);
     if (x == G_NONE) return false;
+    sinter_dtype to = grow_type(g, x);
+    for (uint32_t i = 0; i < COUNT_OF(pairs); i++)
+        if (pairs[i][0] == grow_type(g, x)) to = pairs[i][1];
     const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    grow_int(g, n, "to", onnx_type_of(grow_type(g, x) == SINTER_DTYPE_U8 ? SINTER_DTYPE_I8 : SINTER_DTYPE_U32));
+    grow_int(g, n, "to", onnx_type_of(to));
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -237,11 +342,18 @@ static bool tensor_scatter(grow *g, const gop *op)
 {
     const gsize batch = grow_size(g), heads = grow_size(g), width = grow_size(g),
                 d[4] = { batch, heads, gsize_of(6), width }, u[4] = { batch, heads, gsize_of(2), width };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4), y = grow_shaped(g, SINTER_DTYPE_F32, u, 4),
+    const sinter_dtype t = grow_one_in(g, 4) ? SINTER_DTYPE_I32 : float_of(g);
+    const uint32_t x = grow_shaped(g, t, d, 4), y = grow_shaped(g, t, u, 4),
                    at = grow_one_in(g, 3)
                             ? G_ABSENT
                             : grow_leaf(g, SINTER_DTYPE_I64, &batch, 1, false, (gfill){ 0, 4, 1, grow_below(g, 999) });
-    return grow_3(g, op->name, x, y, at) != G_NONE;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, y);
+    if (at != G_ABSENT) grow_in(g, n, at);
+    if (grow_one_in(g, 3)) grow_text(g, n, "mode", "circular");
+    if (grow_one_in(g, 3)) grow_int(g, n, "axis", -2);
+    return grow_end(g, n, 1) != G_NONE;
 }
 
 static bool causal_conv(grow *g, const gop *op)
@@ -249,26 +361,41 @@ static bool causal_conv(grow *g, const gop *op)
     const int64_t channels = grow_between(g, 1, 5), k = grow_between(g, 1, 4);
     const gsize d[3] = { grow_size(g), gsize_of(channels), grow_size(g) };
     if (gsize_min(g, d[2]) < 1) return false;
+    const gsize kept[3] = { d[0], d[1], gsize_of(k - 1) };
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), w = weight(g, channels, 1, k, 3),
+                   bias = grow_one_in(g, 2) ? G_ABSENT : weight(g, channels, 0, 0, 1),
+                   past = k < 2 || grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, kept, 3),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, w);
+    if (bias != G_ABSENT || past != G_ABSENT) grow_in(g, n, bias);
+    if (past != G_ABSENT) grow_in(g, n, past);
     if (grow_one_in(g, 2)) grow_text(g, n, "activation", "silu");
-    return grow_end(g, n, 1) != G_NONE;
+    return grow_end(g, n, k > 1 && grow_one_in(g, 2) ? 2 : 1) != G_NONE;
 }
 
 static bool deform_conv(grow *g, const gop *op)
 {
-    const int64_t channels = grow_between(g, 1, 4), outs = grow_between(g, 1, 4), k = 2, side = 5;
+    const int64_t groups = grow_one_in(g, 3) ? 2 : 1, offsets = grow_one_in(g, 3) ? 2 : 1, k = 2, side = 6,
+                  channels = 2 * grow_between(g, 1, 2), outs = groups * grow_between(g, 1, 3), pad = grow_below(g, 2),
+                  stride = grow_between(g, 1, 2), dilation = grow_between(g, 1, 2),
+                  to = (side + 2 * pad - (k - 1) * dilation - 1) / stride + 1;
     const gsize batch = grow_size(g), d[4] = { batch, gsize_of(channels), gsize_of(side), gsize_of(side) },
-                o[4] = { batch, gsize_of(2 * k * k), gsize_of(side - k + 1), gsize_of(side - k + 1) };
+                o[4] = { batch, gsize_of(offsets * 2 * k * k), gsize_of(to), gsize_of(to) },
+                m[4] = { batch, gsize_of(offsets * k * k), gsize_of(to), gsize_of(to) };
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4),
-                   w = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ outs, channels, k, k }, 4, 1),
-                   offset = grow_shaped(g, SINTER_DTYPE_F32, o, 4), n = grow_begin(g, op->name);
-    grow_in(g, n, x);
-    grow_in(g, n, w);
-    grow_in(g, n, offset);
+                   w = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ outs, channels / groups, k, k }, 4, 1),
+                   offset = grow_shaped(g, SINTER_DTYPE_F32, o, 4),
+                   bias = grow_one_in(g, 2) ? G_ABSENT : weight(g, outs, 0, 0, 1),
+                   mask = grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, m, 4),
+                   n = grow_begin(g, op->name), in[5] = { x, w, offset, bias, mask };
+    for (uint32_t i = 0; i < 5; i++) grow_in(g, n, in[i]);
     grow_list(g, n, "kernel_shape", (const int64_t[]){ k, k }, 2);
+    grow_list(g, n, "strides", (const int64_t[]){ stride, stride }, 2);
+    grow_list(g, n, "dilations", (const int64_t[]){ dilation, dilation }, 2);
+    grow_list(g, n, "pads", (const int64_t[]){ pad, pad, pad, pad }, 4);
+    if (groups > 1) grow_int(g, n, "group", groups);
+    if (offsets > 1) grow_int(g, n, "offset_group", offsets);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -372,7 +499,7 @@ const gop gops_layers[] = {
     { "HannWindow", 17, 1, 1, window, 0, 0, 0 },            { "HammingWindow", 17, 1, 1, window, 0, 0, 0 },
     { "BlackmanWindow", 17, 1, 1, window, 0, 0, 0 },        { "MelWeightMatrix", 17, 31, 1, mel, 0, 0, 0 },
     { "MaxUnpool", 11, 4, 1, max_unpool, 0, 0, 0 },         { "Constant", 13, 0, 1, constant, 0, 0, 0 },
-    { "Dropout", 13, 0, 1, simple, 0, T_F32, 0 },           { "Hardmax", 13, 0, 1, simple, 0, T_F32, 0 },
+    { "Dropout", 13, 6, 1, dropout, 0, T_F, 0 },           { "Hardmax", 13, 0, 1, simple, 0, T_F32, 0 },
     { "MeanVarianceNormalization", 13, 0, 1, simple, 4, T_F32, 0 },
     { "GlobalLpPool", 2, 0, 1, simple, 4, T_F32, 0 },
     { "ai.onnx.ml.Binarizer", 1, 0, 1, simple, 0, T_F32, 0 },

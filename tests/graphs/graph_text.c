@@ -7,7 +7,7 @@
  *     input x f32 [N,4] fill -2 2 0.25 7         lo, hi, step, seed; then "special", or nothing
  *     input i i64 [2] data 0 1 | 1 0             one list for each environment
  *     const c f32 [4] data 1 2 3 4
- *     y = Softmax(x) axis=1
+ *     y = Softmax(x) axis=1                      texts: activations=~"Relu Tanh"
  *     z = If(b)
  *     graph then_branch of z
  *     ...
@@ -75,6 +75,7 @@ static void print_attr(const gattr *a, text *o)
         text_f64(o, a->f);
         return;
     case GA_TEXT: text_printf(o, "\"%s\"", a->text); return;
+    case GA_TEXTS: text_printf(o, "~\"%s\"", a->text); return;
     case GA_TENSOR:
         text_printf(o, "%s:", sinter_dtype_name(a->dtype));
         text_f64(o, a->f);
@@ -291,13 +292,13 @@ static bool attr_of(reader *r, gnode *n)
     char name[32], word[48];
     if (!word_of(r, name, sizeof name) || !is_next(r, '=')) return bad(r, "an attribute was expected");
     gattr *a = gnode_attr(n, name, GA_INT);
+    const bool is_real = is_next(r, '~');
     if (is_next(r, '"')) {
-        a->kind = GA_TEXT;
+        a->kind = is_real ? GA_TEXTS : GA_TEXT;
         size_t k = 0;
         while (r->at.at < r->at.end && *r->at.at != '"' && k + 1 < sizeof a->text) a->text[k++] = *r->at.at++;
         return is_next(r, '"') || bad(r, "a text without its end");
     }
-    const bool is_real = is_next(r, '~');
     if (is_next(r, '[')) {
         a->kind = is_real ? GA_REALS : GA_INTS;
         while (!is_next(r, ']')) {
