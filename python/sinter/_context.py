@@ -378,6 +378,21 @@ class Context:
         with self._lock:
             call("sinter_context_set_input_shape", self._handle, name.encode(), dims, len(shape))
 
+    def output_shape(self, name):
+        """The shape that an output will have, without a run: of the inputs' shapes, and of values on the host that are read as sizes.
+        -1 where only a run can know a size, or where an input has no shape. Errors: InvalidArgument."""
+        found = _abi.sinter_tensor()
+        with self._lock:
+            call("sinter_context_output_shape", self._handle, name.encode(), byref(found))
+        return tuple(found.dim[:found.rank])
+
+    def max_output_size(self, name):
+        """The most bytes that an output can have with the inputs' shapes. Errors: InvalidArgument; Unsupported if nothing bounds them."""
+        size = ctypes.c_size_t()
+        with self._lock:
+            call("sinter_context_max_output_size", self._handle, name.encode(), byref(size))
+        return size.value
+
     def memory_size(self):
         """Bytes for results between steps, for the shapes that are set (memory="user"). Errors: InvalidArgument."""
         size = ctypes.c_size_t()

@@ -184,7 +184,11 @@ static bool box_of(const flow *f, uint32_t v, cover_box *out, bool *is_wild)
     }
     if (low < 0 || high > most) return false;
     const bool has_bound = s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT || s->kind == STORAGE_STATE;
-    if (has_bound && (uint64_t)((high + 1) * bits + 7) / 8 > s->bound) return false;
+    const uint64_t wanted = (uint64_t)((high + 1) * bits + 7) / 8;
+    if (has_bound && wanted > s->bound) return false;
+    /* These sizes do not occur together: binding.c refuses a value that leaves what its storage has for them. */
+    const int64_t real = s->kind == STORAGE_SLAB ? f->dim[s->size_dim] : -1;
+    if (real >= 0 && wanted > (uint64_t)real) return false;
     *is_wild = false;
     return cover_box_of((uint32_t)bits, x->rank, dim_at, stride, f->dim[x->offset], out);
 }

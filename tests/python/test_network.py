@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks made by calls, of sinter and of sinter.tensorrt: random chains of layers against NumPy, properties, refusals."""
+import itertools
 import os
 import subprocess
 import sys
@@ -99,6 +100,32 @@ def random_chain(seed):
     tensor.name = "y"
     network.mark_output(tensor)
     return network, first, value
+
+
+def test_sizes_that_agree_in_runs():
+    """A slice that lies in its input only where sizes fit together: every order of inputs builds, a run that fits is right, and one that
+    does not fit is refused."""
+    for order in itertools.permutations(("tokens", "past", "all")):
+        network = trt.Builder(QUIET).create_network(0)
+        size = {name: network.add_shape(network.add_input(name, trt.int64, (-1,))).get_output(0) for name in order}
+        line = network.add_fill((1,), trt.FillOperation.LINSPACE, trt.int64)
+        line.set_input(0, size["all"])
+        for i, value in ((1, np.array(0)), (2, np.array([1]))):
+            line.set_input(i, network.add_constant(value.shape, value).get_output(0))
+        cut = network.add_slice(line.get_output(0), (0,), (1,), (1,))
+        cut.set_input(1, size["past"])
+        cut.set_input(2, size["tokens"])
+        rows, columns = network.add_shuffle(cut.get_output(0)), network.add_shuffle(line.get_output(0))
+        rows.reshape_dims, columns.reshape_dims = (-1, 1), (1, -1)
+        late = network.add_elementwise(columns.get_output(0), rows.get_output(0), trt.ElementWiseOperation.GREATER)
+        network.mark_output(late.get_output(0))
+        profiles = {"tokens": ((1,), (4,), (16,)), "past": ((0,), (8,), (31,)), "all": ((1,), (12,), (47,))}
+        context = sinter.build(network._net, tune="off", profiles=profiles).load().context()
+        for past, tokens in ((8, 4), (0, 16), (31, 16), (5, 1)):
+            sizes = {"tokens": tokens, "past": past, "all": past + tokens}
+            got = next(iter(context.run({name: np.zeros(sizes[name], "i8") for name in order}).values()))
+            assert np.array_equal(got, np.arange(past + tokens)[None] > np.arange(past, past + tokens)[:, None])
+        rig.raises(sinter.Error, context.run, {"tokens": np.zeros(9, "i8"), "past": np.zeros(8, "i8"), "all": np.zeros(12, "i8")})
 
 
 def test_random_chains():

@@ -343,6 +343,7 @@ class IExecutionContext(Managed, Reporter):
         self._profile, self._contexts, self._generation = 0, {}, engine._generation
         self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
         self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
+        self._found = {}
         self._context(0)                                       # memory is there from the start
 
     def _context(self, stream):
@@ -395,11 +396,22 @@ class IExecutionContext(Managed, Reporter):
         return {io.name: io.shape if -1 not in io.shape else self._shapes[io.name] for io in self.engine._engine.inputs
                 if -1 not in io.shape or io.name in self._shapes}
 
-    def _infer(self, shapes):
-        """Shapes of the outputs; those of the last shapes of inputs are kept."""
+    def _with_shapes(self):
+        """The sinter.Context, which knows the shapes that are set."""
+        context = self._context(0)
+        for name, shape in self._input_shapes().items():
+            context.set_input_shape(name, shape)
+        return context
+
+    def _infer(self, shapes, context=None):
+        """Shapes of the outputs; those of the last shapes of inputs are kept. Expressions give most of them. In a run the library
+        knows the sizes, too, that are values of inputs. A size that was not known before the run has -1; after it, the run's."""
         if self._inferred is None or self._inferred[0] != shapes:
-            self._inferred = shapes, infer(self.engine._engine, shapes)
-        return self._inferred[1]
+            self._inferred, self._found = (shapes, infer(self.engine._engine, shapes)), {}
+        made = self._inferred[1]
+        if context is not None:
+            return {name: context.output_shape(name) if -1 in shape else shape for name, shape in made.items()}
+        return {name: self._found.get(name, shape) for name, shape in made.items()}
 
     def get_tensor_shape(self, name):
         io = self.engine._known(name)
@@ -439,10 +451,13 @@ class IExecutionContext(Managed, Reporter):
     def get_max_output_size(self, name):
         """Bytes that an output needs at most, for the shapes that are set; -1 where that is not known."""
         io = self.engine._known(name)
-        shapes = {i.name: i.max for i in self.engine._engine.io(self._profile) if i.is_input}
-        shapes.update(self._input_shapes())
-        dims = infer(self.engine._engine, shapes)[io.name]
-        return -1 if -1 in dims else size_of(io.dtype, dims)
+        if io.is_input:
+            dims = self._input_shapes().get(io.name, io.shape)
+            return -1 if -1 in dims else size_of(io.dtype, dims)
+        try:
+            return self._with_shapes().max_output_size(io.name)
+        except _library.Unsupported:
+            return -1
 
     # ---- addresses ----
 
@@ -533,18 +548,17 @@ class IExecutionContext(Managed, Reporter):
                 if not addresses.get(io.name) and volume(shapes[io.name]):
                     raise ValueError(f"input '{io.name}' has no address: IExecutionContext.set_tensor_address")
                 context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], addresses[io.name], place, None))
-            results = self._infer(shapes)
+            results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
                 dims = results[io.name]
                 allocator = self._allocators.get(io.name)
-                if allocator is not None:
-                    late.append((io, allocator))
-                elif not addresses.get(io.name) and 0 not in dims:
-                    raise ValueError(f"output '{io.name}' has no address: IExecutionContext.set_tensor_address")
-                if allocator is None and -1 in dims:
-                    raise ValueError(f"the size of output '{io.name}' depends on data: IExecutionContext.set_output_allocator")
-                context.set_output(io.name, None if allocator is not None or 0 in dims else
+                if allocator is None and not addresses.get(io.name) and 0 not in dims:
+                    raise ValueError(f"output '{io.name}' has no address: IExecutionContext.set_tensor_address" +
+                                     (", or set_output_allocator, for its size depends on data" if -1 in dims else ""))
+                if allocator is not None or -1 in dims:
+                    late.append((io, allocator, addresses.get(io.name)))
+                context.set_output(io.name, None if allocator is not None or 0 in dims or -1 in dims else
                                    Tensor._make(io.dtype, dims, addresses[io.name], place, None))
             if place == Place.HOST or late or wait or self._profiler is not None:
                 run_and_wait(context)
@@ -557,20 +571,27 @@ class IExecutionContext(Managed, Reporter):
             return self.fail(e, False)
 
     def _hand_over(self, context, late, stream):
-        """Results of sizes that were not known go to memory of the output allocators."""
-        for io, allocator in late:
+        """Results of sizes that were not known go to memory of the output allocators, or to the address of the output, which
+        has room for get_max_output_size bytes."""
+        for io, allocator, given in late:
             result = context.output(io.name)
-            size = max(result.nbytes, 1)
-            given = self._addresses.get(io.name, 0)
-            asynchronous = getattr(type(allocator), "reallocate_output_async", None)
-            address = allocator.reallocate_output_async(io.name, given, size, 256, stream) if asynchronous else \
-                allocator.reallocate_output(io.name, given, size, 256)
-            if not address:
-                raise ValueError(f"the allocator of output '{io.name}' gave no memory of {size} bytes")
+            self._found[io.name] = result.shape
+            address = self._allocated(io.name, allocator, result.nbytes, stream) if allocator is not None else given
             place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
-            self.engine._engine._copy(int(address), place, result.data, result.place, result.nbytes)
-            self._addresses[io.name] = int(address)
-            allocator.notify_shape(io.name, Dims(result.shape))
+            if result.nbytes:
+                self.engine._engine._copy(int(address), place, result.data, result.place, result.nbytes)
+            if allocator is not None:
+                allocator.notify_shape(io.name, Dims(result.shape))
+
+    def _allocated(self, name, allocator, size, stream):
+        given, size = self._addresses.get(name, 0), max(size, 1)
+        asynchronous = getattr(type(allocator), "reallocate_output_async", None)
+        address = allocator.reallocate_output_async(name, given, size, 256, stream) if asynchronous else \
+            allocator.reallocate_output(name, given, size, 256)
+        if not address:
+            raise ValueError(f"the allocator of output '{name}' gave no memory of {size} bytes")
+        self._addresses[name] = int(address)
+        return address
 
     # ---- times ----
 

@@ -54,6 +54,16 @@ def main():
         if found.size:
             cuda.memcpy_dtoh(found, allocator.memory)
         assert np.array_equal(found, np.array(np.nonzero(values))), found
+    # Without an allocator: memory for the most that the output may need, and its shape after the run.
+    context.set_output_allocator("found", None)
+    room = context.get_max_output_size("found")
+    assert room >= 48, room
+    memory = cuda.mem_alloc(room)
+    cuda.memcpy_htod(device, x)
+    assert context.set_tensor_address("found", int(memory)) and context.execute_async_v3(stream.handle)
+    shape = tuple(context.get_tensor_shape("found"))
+    found = cuda.from_device(memory, shape, np.int64)
+    assert shape == (1, 3) and np.array_equal(found, [[1, 3, 4]]), found
     assert context.profiler.ms and all(ms >= 0 for ms in context.profiler.ms.values())
     print("done")
 
