@@ -252,7 +252,7 @@ static void bench_transposed(const char *name, int64_t size, int64_t c_in, int64
 static void depthwise_job_run(void *v)
 {
     const depthwise_params *p = v;
-    depthwise_run(p, 0, depthwise_tile_count(p), NULL);
+    depthwise_run(p, 0, depthwise_tile_count(p), NULL, NULL);
 }
 
 static void bench_depthwise(const char *name, int64_t size, int64_t channels, int64_t kernel, int64_t stride)
@@ -276,7 +276,7 @@ static void bench_depthwise(const char *name, int64_t size, int64_t channels, in
     float *y = floats((size_t)(out * out * channels)), *bias = floats((size_t)channels);
     float *packed = floats(depthwise_pack_size(level, &s) / sizeof(float));
     const int64_t w_stride[3] = { kernel * kernel, kernel, 1 };
-    depthwise_pack(level, &s, w, w_stride, packed);
+    depthwise_pack(level, &s, w, false, w_stride, packed);
     depthwise_tactic list[DEPTHWISE_TACTICS_MAX];
     const int tactics = depthwise_tactics(&s, 1 << 20, list);
     const double flop = 2.0 * (double)(out * out * channels * kernel * kernel);

@@ -7,6 +7,7 @@
 #include "cpu/level.h"
 #include "base/env.h"
 #include "cpu/gemm_core.h"
+#include "cpu/rows.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +68,17 @@ size_t depthwise_pack_size(isa_level isa, const depthwise_shape *s)
     return size_align(size_mul(size_mul(taps, cols), sizeof(float)), 64);
 }
 
-void depthwise_pack(isa_level isa, const depthwise_shape *s, const float *w, const int64_t w_stride[3], float *dst)
+static float weight_at(const void *w, bool is_narrow, int64_t at)
+{
+    if (!is_narrow) return ((const float *)w)[at];
+    const uint32_t bits = (uint32_t)((const uint16_t *)w)[at] << 16;
+    float wide;
+    memcpy(&wide, &bits, sizeof wide);
+    return wide;
+}
+
+void depthwise_pack(isa_level isa, const depthwise_shape *s, const void *w, bool is_narrow, const int64_t w_stride[3],
+                    float *dst)
 {
     const int64_t cols = s->channels * s->multiplier, lanes = level_of(isa)->gemm->lanes;
     memset(dst, 0, depthwise_pack_size(isa, s));
@@ -75,8 +86,8 @@ void depthwise_pack(isa_level isa, const depthwise_shape *s, const float *w, con
         const int64_t count = cols - c < lanes ? cols - c : lanes;
         for (int64_t h = 0; h < s->kernel[0]; h++) {
             for (int64_t x = 0; x < s->kernel[1]; x++, dst += lanes) {
-                const float *from = w + c * w_stride[0] + h * w_stride[1] + x * w_stride[2];
-                for (int64_t i = 0; i < count; i++) dst[i] = from[i * w_stride[0]];
+                const int64_t from = c * w_stride[0] + h * w_stride[1] + x * w_stride[2];
+                for (int64_t i = 0; i < count; i++) dst[i] = weight_at(w, is_narrow, from + i * w_stride[0]);
             }
         }
     }
@@ -102,18 +113,141 @@ int64_t depthwise_tile_count(const depthwise_params *p)
     return p->shape.images * tiles_of_image(p);
 }
 
-void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *post_user)
+/* Some outputs of one or two rows. */
+typedef struct run_at {
+    int64_t image, out_y, out_x, rows, pixels;
+    int64_t first; /* of the upper row, among the pixels of the result */
+} run_at;
+
+/* Pixels of a run. */
+static int64_t run_of(const depthwise_params *p)
+{
+    const depthwise_shape *s = &p->shape;
+    const int64_t width = p->tactic.cols;
+    const int64_t run = RUN_FLOATS / p->tactic.rows / (s->channels * s->multiplier) / width * width;
+    return run < width ? width : run;
+}
+
+static int64_t window_of(const depthwise_params *p, int axis, int64_t outputs)
+{
+    return (outputs - 1) * p->shape.stride[axis] + p->shape.kernel[axis];
+}
+
+/* Scratch: the window of a run, its results, and the bias, all in f32. */
+static size_t window_floats(const depthwise_params *p)
+{
+    const size_t rows = (size_t)window_of(p, 0, p->tactic.rows), cols = (size_t)window_of(p, 1, run_of(p));
+    return size_align(size_mul(size_mul(rows, cols), (size_t)p->shape.channels), 16);
+}
+
+static size_t result_floats(const depthwise_params *p)
+{
+    return size_align((size_t)(p->tactic.rows * run_of(p) * p->shape.channels), 16);
+}
+
+size_t depthwise_scratch_size(const depthwise_params *p)
+{
+    if (!p->is_narrow || p->shape.channels == 0) return 0;
+    const size_t bias = size_align((size_t)p->shape.channels, 16);
+    return size_mul(size_add(size_add(window_floats(p), result_floats(p)), bias), sizeof(float));
+}
+
+/* A window of the image in f32, with zeros where it lies outside. */
+static void widen_window(const depthwise_params *p, const run_at *r, float *to)
+{
+    const depthwise_shape *s = &p->shape;
+    const rows_set *set = level_of(p->isa)->rows;
+    const int64_t rows = window_of(p, 0, r->rows), cols = window_of(p, 1, r->pixels), channels = s->channels;
+    const int64_t top = r->out_y * s->stride[0] - s->pad[0], left = r->out_x * s->stride[1] - s->pad[1];
+    const int64_t before = left < 0 ? (-left < cols ? -left : cols) : 0;
+    int64_t stop = s->in[1] - left < cols ? s->in[1] - left : cols;
+    if (stop < before) stop = before;
+    for (int64_t i = 0; i < rows; i++, to += cols * channels) {
+        if (top + i < 0 || top + i >= s->in[0]) {
+            memset(to, 0, (size_t)(cols * channels) * sizeof *to);
+            continue;
+        }
+        const uint16_t *row = (const uint16_t *)p->x + r->image * s->x_image + (top + i) * s->x_dim[0];
+        memset(to, 0, (size_t)(before * channels) * sizeof *to);
+        memset(to + stop * channels, 0, (size_t)((cols - stop) * channels) * sizeof *to);
+        if (s->x_dim[1] == channels && stop > before) {
+            set->widen_bf16(to + before * channels, row + (left + before) * channels, (stop - before) * channels);
+            continue;
+        }
+        for (int64_t k = before; k < stop; k++)
+            set->widen_bf16(to + k * channels, row + (left + k) * s->x_dim[1], channels);
+    }
+}
+
+/* The same run on a window in scratch: an image of its own, without borders. */
+static void run_narrow(const depthwise_params *p, const run_at *r, const float *bias, float *scratch, void *post_user)
+{
+    const depthwise_shape *s = &p->shape;
+    const rows_set *set = level_of(p->isa)->rows;
+    const int64_t channels = s->channels;
+    float *result = scratch + window_floats(p);
+    depthwise_params own = *p;
+    widen_window(p, r, scratch);
+    for (int i = 0; i < 2; i++) {
+        own.shape.in[i] = window_of(p, i, i ? r->pixels : r->rows);
+        own.shape.out[i] = i ? r->pixels : r->rows;
+        own.shape.pad[i] = 0;
+    }
+    own.shape.x_dim[1] = channels;
+    own.shape.x_dim[0] = own.shape.in[1] * channels;
+    own.tactic.ahead = 0;
+    own.ldy = channels;
+    own.epilogue.bias = bias;
+    const depthwise_rows window = { .p = &own, .x = scratch, .y = result, .rows = r->rows, .pixels = r->pixels };
+    level_of(p->isa)->depthwise(&window);
+    for (int64_t i = 0; i < r->rows; i++, result += r->pixels * channels) {
+        const int64_t first = r->first + i * s->out[1];
+        uint16_t *y = (uint16_t *)p->y + first * p->ldy;
+        if (p->epilogue.drain) {
+            p->epilogue.post(post_user, 0, first, r->pixels, 0, channels, result, channels);
+        } else if (p->ldy == channels) {
+            set->narrow_bf16(y, result, r->pixels * channels);
+        } else {
+            for (int64_t k = 0; k < r->pixels; k++) set->narrow_bf16(y + k * p->ldy, result + k * channels, channels);
+        }
+    }
+}
+
+static void run_wide(const depthwise_params *p, const run_at *r, void *post_user)
 {
     const depthwise_shape *s = &p->shape;
     const gemm_epilogue *e = &p->epilogue;
-    const int64_t cols = s->channels * s->multiplier;
-    if (cols == 0 || begin >= end) return;
+    const int64_t step = remainders_of(s);
+    const depthwise_rows rows = {
+        .p = p,
+        .x = (const float *)p->x + r->image * s->x_image,
+        .y = (float *)p->y + r->first * p->ldy,
+        .residual = e->residual ? e->residual + r->first * e->ldr : NULL,
+        .out_y = r->out_y,
+        .out_x = r->out_x,
+        .rows = r->rows,
+        .pixels = r->pixels,
+    };
+    level_of(p->isa)->depthwise(&rows);
+    for (int64_t i = 0; e->post && i < r->rows; i++) {
+        const int64_t first = r->first + i * step * s->out[1];
+        e->post(post_user, 0, first, r->pixels, 0, s->channels * s->multiplier, (float *)p->y + first * p->ldy, p->ldy);
+    }
+}
+
+void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
+{
+    const depthwise_shape *s = &p->shape;
+    const gemm_epilogue *e = &p->epilogue;
+    if (s->channels * s->multiplier == 0 || begin >= end) return;
     const int64_t step = remainders_of(s), each = p->tactic.rows, tiles = tiles_of_image(p);
-    const int64_t width = p->tactic.cols;
-    int64_t run = RUN_FLOATS / each / cols / width * width;
-    if (run < width) run = width;
-    if (depthwise_step(s, 1) > 1) run = s->out[1];
-    depthwise_rows_fn *const kernel = level_of(p->isa)->depthwise;
+    const int64_t run = depthwise_step(s, 1) > 1 ? s->out[1] : run_of(p);
+    const float *bias = e->bias;
+    if (e->narrow_bias) {
+        float *wide = (float *)scratch + window_floats(p) + result_floats(p);
+        level_of(p->isa)->rows->widen_bf16(wide, e->narrow_bias, s->channels);
+        bias = wide;
+    }
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t image = tile / tiles, at = tile % tiles;
         const int64_t row = at % step + at / step * step * each;
@@ -121,23 +255,16 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
                       rows = left < each ? left : each;
         if (rows == 0) continue;
         for (int64_t x = 0; x < s->out[1]; x += run) {
-            const int64_t pixel = (image * s->out[0] + row) * s->out[1] + x;
-            const int64_t pixels = s->out[1] - x < run ? s->out[1] - x : run;
-            const depthwise_rows r = {
-                .p = p,
-                .x = p->x + image * s->x_image,
-                .y = p->y + pixel * p->ldy,
-                .residual = e->residual ? e->residual + pixel * e->ldr : NULL,
+            const run_at r = {
+                .image = image,
                 .out_y = row,
                 .out_x = x,
                 .rows = rows,
-                .pixels = pixels,
+                .pixels = s->out[1] - x < run ? s->out[1] - x : run,
+                .first = (image * s->out[0] + row) * s->out[1] + x,
             };
-            kernel(&r);
-            for (int64_t i = 0; e->post && i < rows; i++) {
-                const int64_t first = pixel + i * step * s->out[1];
-                e->post(post_user, 0, first, pixels, 0, cols, p->y + first * p->ldy, p->ldy);
-            }
+            if (p->is_narrow) run_narrow(p, &r, bias, scratch, post_user);
+            else run_wide(p, &r, post_user);
         }
     }
 }

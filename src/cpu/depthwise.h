@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise.h - fp32 depthwise convolution, channels-last: every channel is filtered by itself.
+/* depthwise.h - depthwise convolution in fp32, channels-last: every channel is filtered by itself. Operands of bf16 are
+ * widened into scratch, a window of a few rows at a time, and results narrowed out of it.
  *
  * Vectors run along channels; blocks of one or two rows of output pixels are computed at once, so that an input pixel
  * is loaded once for all outputs of a block that see it. Nothing is copied: taps outside the image are left out. */
@@ -30,11 +31,12 @@ typedef struct depthwise_params {
     isa_level isa;
     depthwise_tactic tactic;
     depthwise_shape shape;
-    const float *x;
+    bool is_narrow; /* x is bf16; y too, unless the hook writes it. Wants depthwise_has_windows and scratch */
+    const void *x;
     const float *w; /* packed by depthwise_pack                           */
-    float *y;       /* pixels in order (image, height, width), `ldy` apart */
+    void *y;        /* pixels in order (image, height, width), `ldy` apart */
     int64_t ldy;
-    gemm_epilogue epilogue; /* bias [channels * multiplier]; hook as for conv      */
+    gemm_epilogue epilogue; /* bias [channels * multiplier]; hook as for conv; no residual where is_narrow */
 } depthwise_params;
 
 /* NULL where the sizes are sound: to be asked before anything else about a shape that comes from outside. */
@@ -59,6 +61,12 @@ static inline bool depthwise_has_blocks(const depthwise_shape *s)
     return s->multiplier == 1 && (width == 3 || width == 5 || width == 7) && stride <= 2;
 }
 
+/* Whether what an output row reads lies side by side, so that it can be widened as a whole. */
+static inline bool depthwise_has_windows(const depthwise_shape *s)
+{
+    return depthwise_has_blocks(s) && s->dilation[0] == 1 && s->dilation[1] == 1;
+}
+
 /* Lists the tactics. Returns their number, at least 1. cache: bytes of the L2 cache. Whether prefetching pays is not
  * left to the clock: a kernel that is measured finds its operands nearer than a network's step does. check: NULL where
  * the tactic can run the shape, or why not. */
@@ -67,12 +75,16 @@ const char *depthwise_tactic_check(const depthwise_shape *s, depthwise_tactic t)
 int depthwise_tactic_print(char *text, size_t size, depthwise_tactic t);
 
 size_t depthwise_pack_size(isa_level isa, const depthwise_shape *s);
-/* Weights w[o][h][w] at strides {o, h, w}, to [vector of channels][tap][lane]; zeros behind the last channel. */
-void depthwise_pack(isa_level isa, const depthwise_shape *s, const float *w, const int64_t w_stride[3], float *dst);
+/* Weights w[o][h][w] at strides {o, h, w}, in f32 or bf16, to [vector of channels][tap][lane] in f32; zeros behind the
+ * last channel. */
+void depthwise_pack(isa_level isa, const depthwise_shape *s, const void *w, bool is_narrow, const int64_t w_stride[3],
+                    float *dst);
 
-/* One tile is one or two output rows of one image that share input rows. No scratch. */
+/* One tile is one or two output rows of one image that share input rows. */
 int64_t depthwise_tile_count(const depthwise_params *p);
-void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *post_user);
+/* Bytes of scratch that a run wants, for any sizes of image and result: 0 unless is_narrow. */
+size_t depthwise_scratch_size(const depthwise_params *p);
+void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);
 
 /* One instruction set's kernel: `pixels` output pixels of each of `rows` rows, from out_x on, all channels. The rows
  * are depthwise_step pixels apart. Where columns are, too, a run is all of a row. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_conv.c - convolution in f32 and, but for depthwise filters, bf16: channels-last results, weights packed; one row
- * for dense and grouped filters, one for depthwise ones. The input may lie in any order where the kernel copies it into
- * padded rows anyway. */
+/* row_conv.c - convolution in f32 and bf16: channels-last results, weights packed; one row for dense and grouped
+ * filters, one for depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway.
+ */
 #include "cpu/depthwise.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row_conv_shape.h"
@@ -237,6 +237,7 @@ const kernel cpu_conv = {
 
 typedef struct depthwise_record {
     depthwise_params params;
+    size_t scratch;
     row_epilogue epilogue;
 } depthwise_record;
 
@@ -257,14 +258,23 @@ static depthwise_shape depthwise_of(const conv_shape *s)
     };
 }
 
+static depthwise_shape depthwise_shape_of(const problem *p)
+{
+    const conv_shape s = row_conv_shape(p, AT_OPT);
+    return depthwise_of(&s);
+}
+
 static const char *depthwise_reject(const problem *p, const kernel_target *t)
 {
     const char *why = reject(p, t);
     if (why) return why;
-    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    why = row_unit_reject(p);
+    if (why) return why;
     REJECT_UNLESS(is_depthwise(p), "not depthwise");
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
     REJECT_UNLESS(row_is_channel_inner(&p->in[0]), "the input is not channels-last");
+    const depthwise_shape s = depthwise_shape_of(p);
+    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32 || depthwise_has_windows(&s), "an unusual filter in bf16");
     return NULL;
 }
 
@@ -273,12 +283,6 @@ static depthwise_tactic depthwise_tactic_of(const tactic *t)
     depthwise_tactic own;
     row_tactic_own(t, &own, sizeof own);
     return own;
-}
-
-static depthwise_shape depthwise_shape_of(const problem *p)
-{
-    const conv_shape s = row_conv_shape(p, AT_OPT);
-    return depthwise_of(&s);
 }
 
 static void depthwise_tactics_add(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -313,6 +317,19 @@ static double depthwise_cost(const problem *p, const tactic *t, const kernel_tar
     return row_memory_ns(p, target, 0.5) + work / flops * reuse / 2 * 1e9 / threads;
 }
 
+static size_t depthwise_scratch(const problem *p, const tactic *t)
+{
+    const depthwise_params most = { .tactic = depthwise_tactic_of(t),
+                                    .shape = depthwise_shape_of(p),
+                                    .is_narrow = p->in[0].dtype == SINTER_DTYPE_BF16 };
+    return size_align(depthwise_scratch_size(&most), 64);
+}
+
+static size_t depthwise_workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    return size_mul(depthwise_scratch(p, t), threads);
+}
+
 static size_t depthwise_packed(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1) return 0;
@@ -327,7 +344,7 @@ static void depthwise_pack_to(const problem *p, const tactic *t, uint32_t input,
     int64_t stride[5];
     row_filter_strides(src, stride);
     const int64_t of[3] = { stride[0], stride[3], stride[4] };
-    depthwise_pack(row_isa(t), &s, src->data, of, dst);
+    depthwise_pack(row_isa(t), &s, src->data, src->dtype == SINTER_DTYPE_BF16, of, dst);
 }
 
 static size_t depthwise_record_size(const problem *p, const tactic *t)
@@ -355,7 +372,12 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     uint8_t order[SINTER_RANK_MAX];
     row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
+    r->params.is_narrow = in[0].dtype == SINTER_DTYPE_BF16;
+    /* A residual, or a result that is not bf16: by the program. */
+    if (r->params.is_narrow && !r->epilogue.drain && (r->epilogue.residual || out[0].dtype != SINTER_DTYPE_BF16))
+        TRY(row_epilogue_bind(e, p, isa, in, out, order, false, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, r->params.ldy, &r->params.epilogue);
+    r->scratch = depthwise_scratch(p, t);
     return SINTER_OK;
 }
 
@@ -363,6 +385,7 @@ typedef struct depthwise_job {
     depthwise_params d;
     const depthwise_record *r;
     vm_io io;
+    char *workspace;
 } depthwise_job;
 
 static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *y,
@@ -375,15 +398,14 @@ static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows,
 
 static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
-    (void)worker;
     depthwise_job *j = arg;
-    depthwise_run(&j->d, begin, end, j);
+    depthwise_run(&j->d, begin, end, j->workspace + worker * j->r->scratch, j);
 }
 
 static sinter_status depthwise_run_step(const kernel_run *k)
 {
     const depthwise_record *r = k->record;
-    depthwise_job j = { .d = r->params, .r = r, .io = { k->in, k->out } };
+    depthwise_job j = { .d = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
     j.d.x = k->in[0];
     j.d.w = k->in[1];
     j.d.y = k->out[0];
@@ -401,6 +423,7 @@ const kernel cpu_depthwise = {
     .check = depthwise_check,
     .print = depthwise_print,
     .cost_ns = depthwise_cost,
+    .workspace = depthwise_workspace,
     .pack_size = depthwise_packed,
     .pack = depthwise_pack_to,
     .record_size = depthwise_record_size,

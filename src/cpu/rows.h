@@ -71,6 +71,9 @@ typedef struct rows_set {
     void (*pick2)(float *y, const float *x, int64_t width, const int32_t *const at[2], const float *weight, int64_t n);
     /* y = a * (1 - weight) + b * weight */
     void (*blend2)(float *y, const float *a, const float *b, float weight, int64_t n);
+    /* bf16 to f32, and back, rounded to nearest, ties to even. */
+    void (*widen_bf16)(float *y, const uint16_t *x, int64_t n);
+    void (*narrow_bf16)(uint16_t *y, const float *x, int64_t n);
     /* y[i] = sum of w[k] * x[k][i] over four rows. */
     void (*blend4)(float *y, const float *const x[4], const float w[4], int64_t n);
 } rows_set;

@@ -329,9 +329,28 @@ static void fold_cols(rows_fold kind, float *acc, const float *x, int64_t rows, 
     }
 }
 
+static void widen_bf16(float *y, const uint16_t *x, int64_t n)
+{
+    uint16_t last[L] = { 0 };
+    for (; n >= L; n -= L, x += L, y += L) v_store(y, v_load_bf16(x));
+    if (n <= 0) return;
+    memcpy(last, x, (size_t)n * sizeof *x);
+    v_store_n(y, v_load_bf16(last), (int)n);
+}
+
+static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
+{
+    uint16_t last[L];
+    for (; n >= L; n -= L, x += L, y += L) v_store_bf16(y, v_load(x));
+    if (n <= 0) return;
+    v_store_bf16(last, v_load_n(x, (int)n));
+    memcpy(y, last, (size_t)n * sizeof *y);
+}
+
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
     .pool_max = pool_max, .pool_sum = pool_sum, .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes,
     .softmax_short = softmax_short, .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
+    .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
 };
