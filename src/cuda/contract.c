@@ -48,6 +48,21 @@ int64_t contract_size(const contract *c, contract_role role)
     return size;
 }
 
+int64_t contract_offset(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
+                        int64_t index[CONTRACT_AXES])
+{
+    int64_t offset = 0;
+    for (uint32_t i = c->count[role]; i-- > 0;) {
+        const contract_axis *a = &c->axis[role][i];
+        index[i] = 0;
+        if (only_own && !a->has[input]) continue;
+        index[i] = a->size > 0 ? at % a->size : 0;
+        at = a->size > 0 ? at / a->size : 0;
+        offset += index[i] * a->stride[input];
+    }
+    return offset;
+}
+
 static contract_axis *axis_add(contract *c, contract_role role, int64_t size, dim_range range, int out)
 {
     if (c->count[role] == CONTRACT_AXES) {
@@ -133,49 +148,24 @@ static const char *matmul_of(const problem *p, const void *attrs, const view *in
 
 /* ---- convolutions ---- */
 
-contract_slide contract_slide_of(op_id op, const void *attrs)
-{
-    if (op == OP_conv_transpose) {
-        const attrs_conv_transpose *a = attrs;
-        return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
-    }
-    if (op == OP_conv_integer) {
-        const attrs_conv_integer *a = attrs;
-        return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
-    }
-    const attrs_conv *a = attrs;
-    return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
-}
-
 /* A filter of one tap that nothing pads: positions are those of the image, stepped. */
-static bool is_plain(const problem *p, const contract_slide *s, uint32_t spatial)
+static bool is_plain(const problem *p, const product_slide *s, uint32_t spatial)
 {
     for (uint32_t i = 0; i < spatial; i++)
         if (!is_one(p->in[1].dim[2 + i]) || s->pad->at[i] || s->pad->at[spatial + i]) return false;
     return true;
 }
 
-static const char *conv_check(const problem *p, const contract_slide *s)
-{
-    const problem_operand *x = &p->in[0], *w = &p->in[1];
-    if (x->rank < 3 || x->rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
-    if (w->rank != x->rank) return "the filter has another rank";
-    const uint32_t spatial = x->rank - 2;
-    if (s->stride->count != spatial || s->dilation->count != spatial || s->pad->count != 2 * spatial)
-        return "an attribute list has another length";
-    if (!problem_dim_is_static(x->dim[1]) || !problem_dim_is_static(w->dim[0])) return "channels are not fixed";
-    if (s->groups < 1 || x->dim[1].max % s->groups || w->dim[0].max % s->groups)
-        return "the groups do not divide the channels";
-    return NULL;
-}
-
 static const char *conv_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
 {
-    const contract_slide s = contract_slide_of(p->op, attrs);
-    const char *why = conv_check(p, &s);
+    product d;
+    const char *why = product_of(p, &d);
     if (why) return why;
+    REJECT_UNLESS(problem_dim_is_static(p->in[0].dim[1]) && problem_dim_is_static(p->in[1].dim[0]),
+                  "channels are not fixed");
+    const product_slide s = product_slide_of(p->op, attrs);
     const view *x = &in[0], *w = &in[1];
-    const uint32_t spatial = x->rank - 2;
+    const uint32_t spatial = d.spatial;
     const int64_t channels = w->dim[1], filters = w->dim[0] / s.groups;
     const bool has_zero = p->op == OP_conv_integer && p->count_anchor > 3 && in[3].rank && in[3].dim[0] > 1;
     const int64_t zero = has_zero ? in[3].stride[0] : 0;
@@ -219,41 +209,32 @@ static const char *conv_of(const problem *p, const void *attrs, const view *in, 
     return NULL;
 }
 
-/* Result o = phase + stride * q sums the taps k for which (o + pad - k * dilation) is a multiple of the stride: those
- * of a phase are first, first + by, …, and tap number j reads the image at q + start - j * dilation / gcd. */
+/* Result o = phase + stride * q sums the taps k for which (o + pad - k * dilation) is a multiple of the stride. */
 static const char *conv_transpose_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
 {
-    const contract_slide s = contract_slide_of(p->op, attrs);
+    product d;
+    const char *why = product_of(p, &d);
+    if (why) return why;
+    REJECT_UNLESS(d.is_w_fixed, "the filter is no constant of fixed size");
+    const product_slide s = product_slide_of(p->op, attrs);
     const problem_operand *f = &p->in[1];
-    if (p->in[0].rank < 3 || p->in[0].rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
-    const uint32_t spatial = p->in[0].rank - 2;
-    if (f->rank != p->in[0].rank) return "the filter has another rank";
-    if (s.stride->count != spatial || s.dilation->count != spatial || s.pad->count != 2 * spatial)
-        return "an attribute list has another length";
-    if (!f->is_const) return "the filter is no constant";
-    for (uint32_t i = 0; i < f->rank; i++)
-        if (!problem_dim_is_static(f->dim[i])) return "the filter's size is not fixed";
-    if (s.groups < 1 || f->dim[0].max % s.groups) return "the groups do not divide the channels";
+    const uint32_t spatial = d.spatial;
     const view *x = &in[0], *w = &in[1];
     const int64_t channels = f->dim[0].max / s.groups, filters = f->dim[1].max;
     c->is_window = true;
     c->spatial = c->phases = spatial;
     for (uint32_t i = 0; i < spatial; i++) {
-        const int64_t stride = s.stride->at[i], dilation = s.dilation->at[i], taps = f->dim[2 + i].max;
+        const int64_t stride = s.stride->at[i], taps = f->dim[2 + i].max;
         if (stride < 1 || stride > CONTRACT_PHASES) return "a stride of more than 8";
-        const int64_t common = i64_gcd(stride, dilation), by = stride / common;
         contract_axis *phase = axis_add(c, CONTRACT_BATCH, stride, fixed(stride), (int)(2 + i));
         phase->has[1] = true;
-        c->tap_by[i] = by;
         c->taps[i] = taps;
         for (int64_t q = 0; q < stride; q++) {
-            c->tap_first[i][q] = -1;
-            for (int64_t k = 0; k < taps && k < by; k++) {
-                const int64_t moved = q + s.pad->at[i] - k * dilation;
-                if (moved % stride) continue;
-                c->tap_first[i][q] = k;
-                c->start[i][q] = moved / stride;
-            }
+            const product_phase phase_q = product_phase_at(&s, i, taps, q);
+            c->tap_first[i][q] = phase_q.count ? phase_q.first : -1;
+            c->start[i][q] = phase_q.start;
+            c->tap_by[i] = phase_q.by;
+            c->tap_step[i] = -phase_q.back;
         }
     }
     if (s.groups > 1) {
@@ -264,7 +245,7 @@ static const char *conv_transpose_of(const problem *p, const void *attrs, const 
     }
     axis_steps(axis_add(c, CONTRACT_LEFT, x->dim[0], p->in[0].dim[0], 0), 0, x, 0, 1);
     for (uint32_t i = 0; i < spatial; i++) {
-        const int64_t stride = s.stride->at[i], common = i64_gcd(stride, s.dilation->at[i]);
+        const int64_t stride = s.stride->at[i];
         const dim_range whole = p->out[0].dim[2 + i];
         const int64_t size = (out->dim[2 + i] + stride - 1) / stride;
         contract_axis *o =
@@ -276,7 +257,6 @@ static const char *conv_transpose_of(const problem *p, const void *attrs, const 
         c->out[i] = out->dim[2 + i];
         c->in_stride[i] = x->stride[2 + i];
         c->line_step[i] = 1;
-        c->tap_step[i] = -s.dilation->at[i] / common;
         const int64_t steps = (f->dim[2 + i].max + c->tap_by[i] - 1) / c->tap_by[i];
         contract_axis *k = axis_add(c, CONTRACT_DEPTH, steps, fixed(steps), -1);
         k->has[0] = k->has[1] = true;

@@ -11,6 +11,7 @@
 #define CUDA_CONTRACT_H
 
 #include "cuda/device/simt_args.h"
+#include "cuda/product.h"
 #include "ops/problem.h"
 
 enum { CONTRACT_AXES = 6, CONTRACT_SPATIAL = 3, CONTRACT_PHASES = 8 };
@@ -45,13 +46,6 @@ typedef struct contract {
     bool     is_full;                                       /* there were more axes than fit */
 } contract;
 
-/* What conv, conv_integer and conv_transpose have in common. */
-typedef struct contract_slide {
-    const attr_ints *stride, *dilation, *pad;
-    int64_t groups;
-} contract_slide;
-contract_slide contract_slide_of(op_id op, const void *attrs);
-
 /* Views of the first four inputs and of result 0 as the problem states them, dense in their order. */
 typedef enum contract_at { CONTRACT_OPT, CONTRACT_MAX } contract_at;
 void        contract_views(const problem *p, contract_at at, view in[4], view *out);
@@ -61,6 +55,9 @@ const char *contract_of(const problem *p, const void *attrs, const view *in, con
 /* The same where the weight may be packed, too: operand 1 is its codes. */
 const char *contract_with_codes(const problem *p, const void *attrs, const view *in, const view *out, contract *c);
 int64_t     contract_size(const contract *c, contract_role role);
+/* Where operand `input` is at position `at` of a role's axes (only_own: of those that it steps along), and each index. */
+int64_t     contract_offset(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
+                            int64_t index[CONTRACT_AXES]);
 
 /* For kernels: "constexpr i32 NAME[n] = { … };", the result's axis that each axis of the role moves; and the role's
  * lines as a parameter. Errors: UNSUPPORTED, more lines than 32 bits count. */

@@ -3,6 +3,7 @@
  * integers of 8 bits: at the speed of memory where images are channels-last. Weights are packed [tap][channel],
  * integers as f16, which holds them exactly. */
 #include "cuda/cuda_kernels.h"
+#include "cuda/product.h"
 #include "cuda/row_window.h"
 
 #include <math.h>
@@ -33,16 +34,9 @@ static bool is_byte(const problem_operand *o)
     return o->dtype == SINTER_DTYPE_I8 || o->dtype == SINTER_DTYPE_U8;
 }
 
-static bool is_one(const problem_operand *o)
+static product_zero zero_of(const problem *p, uint32_t input)
 {
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->dim[i].min != 1 || o->dim[i].max != 1) return false;
-    return true;
-}
-
-static bool has_zero(const problem *p, uint32_t input)
-{
-    return is_integer(p) && p->count_anchor > input && p->in[input].dtype != SINTER_DTYPE_NONE;
+    return is_integer(p) ? product_zero_of(p, input) : ZERO_NONE;
 }
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -54,11 +48,10 @@ static const char *reject(const problem *p, const kernel_target *t)
                                                     x->dtype == SINTER_DTYPE_BF16)),
                   "not in f32, f16, bf16 or integers of 8 bits");
     REJECT_UNLESS(!is_integer(p) || is_byte(w), "a filter of integers that are not of 8 bits");
-    REJECT_UNLESS(!has_zero(p, 2) || (p->in[2].is_const && is_one(&p->in[2])),
-                  "the zero point of the image is no constant, or not one");
-    REJECT_UNLESS(!has_zero(p, 3) ||
-                      (p->in[3].is_const && (is_one(&p->in[3]) || p->in[3].rank == 1) && !p->in[3].is_strided),
-                  "the filter's zero points are no constant row");
+    for (uint32_t i = 2; i < 4; i++)
+        REJECT_UNLESS(!zero_of(p, i) || (p->in[i].is_const && !p->in[i].is_strided &&
+                                         zero_of(p, i) <= (i == 2 ? ZERO_ONE : ZERO_ROW)),
+                      "a zero point that is no constant, or several of the image");
     const char *why = window_reject(p);
     if (why) return why;
     const window g = window_of(p, p->attrs);
@@ -176,8 +169,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     window_defines(p, x, c);
     cuda_code_define(c, "X_VECTOR", is_vector(p));
     cuda_code_define(c, "MULT", p->in[1].dim[0].max / p->in[0].dim[1].max);
-    cuda_code_define(c, "HAS_ZERO_X", has_zero(p, 2));
-    cuda_code_define(c, "HAS_ZERO_W", has_zero(p, 3));
+    cuda_code_define(c, "HAS_ZERO_X", zero_of(p, 2) > 0);
+    cuda_code_define(c, "HAS_ZERO_W", zero_of(p, 3) > 0);
     emit_space s;
     space_of(p, &s);
     emit_text(&s, c->generated);
@@ -196,9 +189,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     struct depthwise_args *a;
     TRY(window_bind(e, p, attrs, x, in, out, width_of(p), pitch_of(p), p->in[1].dim[0].max / p->in[0].dim[1].max,
                     g.kernel[0] * g.kernel[1] * x.c * 16, r, &a));
-    a->zero_w_step = has_zero(p, 3) && !is_one(&p->in[3]);
-    if (has_zero(p, 2)) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
-    if (has_zero(p, 3)) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
+    a->zero_w_step = zero_of(p, 3) == ZERO_ROW;
+    if (zero_of(p, 2)) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
+    if (zero_of(p, 3)) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space s;
     space_of(p, &s);
     return emit_bind(e, &s, in, out, r);

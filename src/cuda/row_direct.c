@@ -2,9 +2,10 @@
 /* row_direct.c - contractions that no product of tiles says: einsum of one operand or of more than two
  * (device/einsum.cu), and transposed convolutions whose filter is no constant or whose stride is wide
  * (device/conv_transpose.cu). One thread or warp an element: right before fast. */
-#include "cuda/device/direct_args.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
+#include "cuda/device/direct_args.h"
+#include "cuda/product.h"
 #include "ops/einsum.h"
 
 #include <stddef.h>
@@ -205,15 +206,10 @@ static const char *transpose_reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_conv_transpose, "no transposed convolution");
     REJECT_UNLESS(!p->prologue, "has a prologue");
-    const attrs_conv_transpose *a = p->attrs;
-    const problem_operand *x = &p->in[0], *w = &p->in[1];
-    REJECT_UNLESS(x->rank >= 3 && x->rank <= 2 + DIRECT_SPATIAL && w->rank == x->rank,
-                  "has no or more than three spatial axes");
-    REJECT_UNLESS(x->dtype == w->dtype && is_served(x->dtype), "a type that the kernel has no word for");
-    REJECT_UNLESS(a->groups >= 1, "has no groups");
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
+    product d;
+    const char *why = product_of(p, &d);
+    if (why) return why;
+    REJECT_UNLESS(d.type_x == d.type_w && is_served(d.type_x), "a type that the kernel has no word for");
     emit_space s;
     space_of(p, &s);
     return emit_reject(&s);

@@ -187,17 +187,6 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     return size ? size : 16;
 }
 
-static int64_t offset_of(const contract *c, contract_role role, uint32_t input, int64_t at)
-{
-    int64_t offset = 0;
-    for (uint32_t i = c->count[role]; i-- > 0;) {
-        const contract_axis *a = &c->axis[role][i];
-        offset += at % a->size * a->stride[input];
-        at /= a->size;
-    }
-    return offset;
-}
-
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)t;
@@ -209,11 +198,12 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const int64_t depth = contract_size(&g.c, CONTRACT_DEPTH), pitch = align_to(depth, g.unit),
                   lines = contract_size(&g.c, g.w_lines);
     const size_t size = 16 / g.unit;
+    int64_t index[CONTRACT_AXES];
     memset(dst, 0, pack_size(p, t, input));
     for (int64_t l = 0; l < lines; l++) {
-        const int64_t base = offset_of(&g.c, g.w_lines, input, l);
+        const int64_t base = contract_offset(&g.c, g.w_lines, input, false, l, index);
         for (int64_t k = 0; k < depth; k++) {
-            const int64_t from = base + offset_of(&g.c, CONTRACT_DEPTH, input, k);
+            const int64_t from = base + contract_offset(&g.c, CONTRACT_DEPTH, input, false, k, index);
             memcpy((char *)dst + (size_t)(l * pitch + k) * size, (const char *)src->data + from * (int64_t)size, size);
         }
     }

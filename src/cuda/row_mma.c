@@ -5,12 +5,11 @@
  * matrices is how the address of a row is made, so both are one kernel. Batch axes over which W does not vary are rows;
  * the others, and the groups of a convolution, are products of their own. Shapes are parameters: layers that differ in
  * sizes alone share their code. */
+#include "cuda/row_mma.h"
 #include "core/dim_range.h"
-#include "cuda/contract.h"
-#include "cuda/device/mma_args.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
-#include "cuda/row_mma.h"
+#include "cuda/device/mma_args.h"
 
 #include <string.h>
 
@@ -21,21 +20,23 @@ static bool is_static(dim_range d)
     return problem_dim_is_static(d) && d.max > 0;
 }
 
-static const char *type_of(const problem *p, mma_shape *s)
+static const char *type_of(mma_shape *s)
 {
-    const sinter_dtype x = emit_input_type(p), w = p->in[1].dtype;
-    if (x == SINTER_DTYPE_U8 && w == SINTER_DTYPE_I8) s->type = MMA_U8_S8;
-    else if (x == SINTER_DTYPE_I8 && w == SINTER_DTYPE_U8) s->type = MMA_S8_U8;
-    else if (x != w) return "the factors differ in type";
-    else if (x == SINTER_DTYPE_F16) s->type = MMA_F16;
-    else if (x == SINTER_DTYPE_BF16) s->type = MMA_BF16;
-    else if (x == SINTER_DTYPE_F32) s->type = MMA_TF32;
-    else if (x == SINTER_DTYPE_I8) s->type = MMA_S8;
-    else if (x == SINTER_DTYPE_U8) s->type = MMA_U8;
-    else return "not in a type of the tensor cores";
-    REJECT_UNLESS((s->type >= MMA_S8) == (p->op == OP_matmul_integer || p->op == OP_conv_integer),
-                  "not in a type of the tensor cores");
-    s->element = (uint8_t)(sinter_dtype_bits(x) / 8);
+    static const struct {
+        sinter_dtype x, w;
+        uint8_t type;
+    } types[] = {
+        { SINTER_DTYPE_F16, SINTER_DTYPE_F16, MMA_F16 },  { SINTER_DTYPE_BF16, SINTER_DTYPE_BF16, MMA_BF16 },
+        { SINTER_DTYPE_F32, SINTER_DTYPE_F32, MMA_TF32 }, { SINTER_DTYPE_I8, SINTER_DTYPE_I8, MMA_S8 },
+        { SINTER_DTYPE_U8, SINTER_DTYPE_U8, MMA_U8 },     { SINTER_DTYPE_U8, SINTER_DTYPE_I8, MMA_U8_S8 },
+        { SINTER_DTYPE_I8, SINTER_DTYPE_U8, MMA_S8_U8 },
+    };
+    uint32_t i = 0;
+    while (i < COUNT_OF(types) && (types[i].x != s->d.type_x || types[i].w != s->d.type_w)) i++;
+    REJECT_UNLESS(i < COUNT_OF(types) && (types[i].type >= MMA_S8) == s->d.is_integer,
+                  "not in types of the tensor cores");
+    s->type = types[i].type;
+    s->element = (uint8_t)(sinter_dtype_bits(s->d.type_x) / 8);
     s->chunk = (uint8_t)(16 / s->element);
     return NULL;
 }
@@ -46,45 +47,23 @@ static bool count_add(int64_t *count, int64_t by)
     return i64_mul(*count, by, count) && *count < INT32_MAX;
 }
 
-static bool is_one(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->dim[i].min != 1 || o->dim[i].max != 1) return false;
-    return true;
-}
-
 /* Zero points of integers: one of X, of W one or one for each column. */
-static const char *zeros_shape(const problem *p, mma_shape *s)
+static const char *zeros_shape(const problem *p, const mma_shape *s)
 {
-    if (s->type < MMA_S8) return NULL;
-    s->has_zero_x = p->count_anchor > 2 && p->in[2].dtype != SINTER_DTYPE_NONE;
-    s->has_zero_w = p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;
+    if (!s->d.is_integer) return NULL;
     REJECT_UNLESS(s->b_kind == MMA_B_PACKED, "integers by what is no constant");
-    REJECT_UNLESS(!s->has_zero_x || (p->in[2].dtype == emit_input_type(p) && is_one(&p->in[2])),
-                  "the left factor has several zero points, or of another type");
-    REJECT_UNLESS(!s->has_zero_x || p->in[2].is_const || !s->spatial, "pads with a zero point that is no constant");
-    if (!s->has_zero_w) return NULL;
-    const problem_operand *z = &p->in[3];
-    REJECT_UNLESS(z->dtype == p->in[1].dtype && (is_one(z) || (z->rank == 1 && !z->is_strided)),
-                  "the right factor's zero points are no row, or of another type");
+    REJECT_UNLESS(s->d.zero_x <= ZERO_ONE, "the left factor has several zero points");
+    REJECT_UNLESS(!s->d.zero_x || p->in[2].is_const || !s->spatial, "pads with a zero point that is no constant");
+    REJECT_UNLESS(s->d.zero_w <= ZERO_ROW, "the right factor's zero points are no row");
     return NULL;
 }
 
 static const char *conv_shape(const problem *p, mma_shape *s)
 {
-    const contract_slide a = contract_slide_of(p->op, p->attrs);
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(w->is_const, "the filter is no constant");
-    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
-    REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
-    REJECT_UNLESS(a.groups > 0 && x->dim[1].max % a.groups == 0 && w->dim[0].max % a.groups == 0,
-                  "the groups do not divide the channels");
-    REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
-                  "an attribute list has another length");
-    s->is_conv = true;
-    s->groups = a.groups;
+    const attr_ints *pad = s->d.slide.pad;
+    const uint32_t spatial = s->d.spatial;
+    s->groups = s->d.slide.groups;
     s->is_grouped = s->groups > 1;
     s->channels = w->dim[1].max;
     s->cols = w->dim[0].max / s->groups;
@@ -92,7 +71,7 @@ static const char *conv_shape(const problem *p, mma_shape *s)
     s->inner = w->dim[w->rank - 1].max;
     s->outer = 1;
     for (uint32_t i = 0; i < spatial; i++) {
-        const bool has_taps = w->dim[2 + i].max > 1 || a.pad->at[i] || a.pad->at[spatial + i];
+        const bool has_taps = w->dim[2 + i].max > 1 || pad->at[i] || pad->at[spatial + i];
         if (has_taps) s->spatial = (uint8_t)spatial;
         if (i + 1 < spatial) REJECT_UNLESS(count_add(&s->outer, w->dim[2 + i].max), "the filter is too large");
     }
@@ -114,18 +93,10 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
 {
     const attrs_conv_transpose *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(w->is_const, "the filter is no constant");
-    REJECT_UNLESS(w->rank == x->rank, "the filter has another rank");
-    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
-    REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
+    const uint32_t spatial = s->d.spatial;
     REJECT_UNLESS(a->groups == 1, "a transposed convolution of several groups");
+    REJECT_UNLESS(a->out_pad.count == spatial, "an attribute list has another length");
     REJECT_UNLESS(x->dim[1].max == w->dim[0].max, "the filter is made for another number of channels");
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial &&
-                      a->out_pad.count == spatial,
-                  "an attribute list has another length");
-    s->is_conv = s->is_transposed = true;
     s->groups = s->batch = s->inner = s->outer = s->rows = 1;
     s->channels = w->dim[0].max;
     s->cols = w->dim[1].max;
@@ -138,7 +109,7 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
         s->batch *= stride;
         int64_t most = 0;
         for (int64_t q = 0; q < stride; q++) {
-            const mma_tap_phase f = mma_phase_at(a, i, taps, q);
+            const product_phase f = product_phase_at(&s->d.slide, i, taps, q);
             most = i64_max(most, f.count);
             /* One tap that stands on the image needs no bounds. */
             if (f.count != 1 || f.start || a->pad.at[spatial + i] < 0 || a->out_pad.at[i])
@@ -160,25 +131,18 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
 
 static const char *matmul_shape(const problem *p, mma_shape *s)
 {
-    const attrs_matmul *a = p->op == OP_matmul ? p->attrs : NULL;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    REJECT_UNLESS(x->rank >= 2 && w->rank >= 2, "an operand is a vector");
-    const bool trans_a = a && a->trans_a, trans_b = a && a->trans_b;
-    s->x_m = (uint8_t)(x->rank - (trans_a ? 1 : 2));
-    s->x_k = (uint8_t)(x->rank - (trans_a ? 2 : 1));
-    s->w_k = (uint8_t)(w->rank - (trans_b ? 1 : 2));
-    s->w_n = (uint8_t)(w->rank - (trans_b ? 2 : 1));
     bool has_batch = false;
     for (uint32_t i = 0; i + 2 < w->rank; i++) has_batch = has_batch || w->dim[i].max != 1;
     s->batch_axes = has_batch ? (uint8_t)(y->rank - 2) : 0;
     s->row_axes = (uint8_t)(y->rank - 1 - s->batch_axes);
     s->groups = s->inner = s->outer = 1;
-    REJECT_UNLESS(cuda_operand_inner(x) == s->x_k || x->dim[s->x_k].max == 1,
+    REJECT_UNLESS(cuda_operand_inner(x) == s->d.x_k || x->dim[s->d.x_k].max == 1,
                   "rows of the left factor are not adjacent");
-    const dim_range k = x->dim[s->x_k], n = w->dim[s->w_n];
+    const dim_range k = x->dim[s->d.x_k], n = w->dim[s->d.w_n];
     s->channels = k.opt;
     s->cols = n.opt;
-    const bool is_fixed = is_static(k) && is_static(w->dim[s->w_k]);
+    const bool is_fixed = is_static(k) && is_static(w->dim[s->d.w_k]);
     s->a_vec = (uint8_t)cuda_power_in(is_static(k) ? k.max : k.divisor, cuda_operand_vector(x, s->chunk));
     s->is_k_static = is_fixed;
     if (w->is_const && is_fixed && is_static(n)) {
@@ -189,9 +153,11 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
         REJECT_UNLESS(cuda_operand_vector(w, s->chunk) == s->chunk,
                       "rows of the right factor are not of whole 16 bytes");
         const uint32_t inner = cuda_operand_inner(w);
-        if (inner == s->w_k) s->b_kind = MMA_B_NK;
-        else if (inner == s->w_n && s->element == 2) s->b_kind = MMA_B_KN;
-        else return "the right factor has no adjacent elements that the tensor cores take";
+        if (inner == s->d.w_k) s->b_kind = MMA_B_NK;
+        else if (inner == s->d.w_n && s->element == 2) s->b_kind = MMA_B_KN;
+        else
+            return "the right factor has no adjacent elements that the tensor cores "
+                   "take";
         /* Of rows of k none is read beyond the last; along k whole chunks are. */
         REJECT_UNLESS(s->b_kind == MMA_B_KN || s->a_vec == s->chunk, "rows along k are not of whole 16 bytes");
         REJECT_UNLESS(s->b_kind == MMA_B_NK || (is_static(n) ? n.max : n.divisor) % s->chunk == 0,
@@ -208,16 +174,16 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
 static void prologue_space(const problem *p, const mma_shape *s, emit_space *space)
 {
     const sinter_dtype acc = s->type >= MMA_S8 ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32;
-    emit_space_of_prologue(p, s->is_conv ? 1 : s->x_k, s->chunk, acc, space);
+    emit_space_of_prologue(p, s->is_conv ? 1 : s->d.x_k, s->chunk, acc, space);
     space->is_rounded = true;
 }
 
 /* X passes through registers, a chunk at a time: a chunk lies in one tap. */
 static const char *prologue_shape(const problem *p, mma_shape *s)
 {
-    REJECT_UNLESS(cuda_operand_inner(&p->in[0]) == (s->is_conv ? 1u : s->x_k),
+    REJECT_UNLESS(cuda_operand_inner(&p->in[0]) == (s->is_conv ? 1u : s->d.x_k),
                   "elements of the prologue are not adjacent");
-    const bool is_whole = s->is_k_static ? s->channels % s->chunk == 0 : p->in[0].dim[s->x_k].divisor % s->chunk == 0;
+    const bool is_whole = s->is_k_static ? s->channels % s->chunk == 0 : p->in[0].dim[s->d.x_k].divisor % s->chunk == 0;
     REJECT_UNLESS(is_whole || !s->spatial, "a prologue of taps that are not of whole 16 bytes");
     REJECT_UNLESS(is_whole || !s->is_grouped, "a prologue of groups that are not of whole 16 bytes");
     s->a_vec = is_whole ? s->chunk : 1;
@@ -237,13 +203,16 @@ static const char *prologue_shape(const problem *p, mma_shape *s)
 const char *mma_shape_of(const problem *p, mma_shape *s)
 {
     *s = (mma_shape){ 0 };
-    const bool is_conv = p->op == OP_conv || p->op == OP_conv_integer;
-    REJECT_UNLESS(is_conv || p->op == OP_conv_transpose || p->op == OP_matmul || p->op == OP_matmul_integer,
-                  "no product of matrices, nor a convolution");
-    REJECT_UNLESS(!p->prologue || p->op != OP_conv_transpose, "has a prologue");
-    const char *why = type_of(p, s);
-    if (!why)
-        why = is_conv ? conv_shape(p, s) : p->op == OP_conv_transpose ? transposed_shape(p, s) : matmul_shape(p, s);
+    const char *why = product_of(p, &s->d);
+    if (!why) why = type_of(s);
+    if (why) return why;
+    s->is_conv = s->d.spatial > 0;
+    s->is_transposed = s->d.kind == PRODUCT_TRANSPOSED;
+    REJECT_UNLESS(!p->prologue || !s->is_transposed, "has a prologue");
+    REJECT_UNLESS(!s->is_conv || (s->d.is_w_fixed && is_static(p->in[0].dim[1])),
+                  "the filter is no constant of fixed size, or the number of "
+                  "channels is not fixed");
+    why = s->is_transposed ? transposed_shape(p, s) : s->is_conv ? conv_shape(p, s) : matmul_shape(p, s);
     if (!why) why = zeros_shape(p, s);
     if (!why && p->prologue) why = prologue_shape(p, s);
     if (why) return why;
@@ -252,7 +221,7 @@ const char *mma_shape_of(const problem *p, mma_shape *s)
     s->k = s->outer;
     REJECT_UNLESS(count_add(&s->k, s->run) && s->k < INT32_MAX / 8, "a sum is too long");
     if (!s->is_transposed) return NULL;
-    mma_tap_phase at[3];
+    product_phase at[3];
     for (int64_t z = 0; z < s->batch; z++) s->k_all += mma_phase_shape(p, s, z, at).k;
     return NULL;
 }
@@ -300,7 +269,7 @@ static int axis_of(const problem *p, const mma_shape *s, uint32_t i)
 {
     if (s->is_conv) return i ? (int)i + 1 : 0;
     const int lead = p->out[0].rank - p->in[0].rank;
-    if (i + 2u == p->out[0].rank) return s->x_m;
+    if (i + 2u == p->out[0].rank) return s->d.x_m;
     return (int)i < lead ? -1 : (int)i - lead;
 }
 
@@ -336,8 +305,8 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "GROUPED", s.is_grouped);
     cuda_code_define(c, "TRANSPOSED", s.is_transposed);
     cuda_code_define(c, "B_KIND", s.b_kind);
-    cuda_code_define(c, "HAS_ZERO_X", s.has_zero_x);
-    cuda_code_define(c, "HAS_ZERO_W", s.has_zero_w);
+    cuda_code_define(c, "HAS_ZERO_X", s.d.zero_x > 0);
+    cuda_code_define(c, "HAS_ZERO_W", s.d.zero_w > 0);
     cuda_code_define(c, "VEC", m.split_log ? 4 : 8);
     cuda_code_define(c, "PROLOGUE", s.pro_ops > 0);
     if (target->isa < 90) cuda_code_define(c, "STAGES", m.stages);
@@ -389,7 +358,7 @@ static sinter_status row_axis_set(binding *b, uint32_t i, int64_t size, int64_t 
     return SINTER_OK;
 }
 
-static sinter_status conv_bind(binding *b, const problem *p, const contract_slide *at, const mma_tile *tile,
+static sinter_status conv_bind(binding *b, const problem *p, const product_slide *at, const mma_tile *tile,
                                const view *x, const view *y)
 {
     const mma_shape *s = &b->s;
@@ -435,6 +404,7 @@ static sinter_status transposed_bind(binding *b, const problem *p, const attrs_c
     TRY(units_of(b, y->dim[0], x->stride[0], &step));
     TRY(row_axis_set(b, 0, y->dim[0], step));
     for (uint32_t i = 0; i < spatial; i++) {
+        const product_slide taps_of = product_slide_of(OP_conv_transpose, at);
         const int64_t stride = at->stride.at[i], taps = p->in[1].dim[2 + i].max;
         TRY(units_of(b, x->dim[2 + i], x->stride[2 + i], &step));
         TRY(row_axis_set(b, 1 + i, (y->dim[2 + i] + stride - 1) / stride, step));
@@ -442,7 +412,7 @@ static sinter_status transposed_bind(binding *b, const problem *p, const attrs_c
         phases->out[i] = (small)y->dim[2 + i];
         int64_t far = 0;
         for (int64_t q = 0; q < stride; q++) {
-            const mma_tap_phase f = mma_phase_at(at, i, taps, q);
+            const product_phase f = product_phase_at(&taps_of, i, taps, q);
             const int64_t run = (f.count * s->channels + s->chunk - 1) / s->chunk;
             if (f.start > INT32_MAX / 8 || f.start < INT32_MIN / 8 || f.back > INT32_MAX / 8) return overflows(b->e);
             phases->at[i][q] = (mma_phase){ cuda_fast_div(f.count), cuda_fast_div(run), (small)f.start };
@@ -500,15 +470,15 @@ static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *t
         TRY(row_axis_set(b, i - s->batch_axes, y->dim[i], step));
         a->pro_row[i - s->batch_axes] = has_along(x, y->rank, i);
     }
-    TRY(units_of(b, x->dim[s->x_m], x->stride[s->x_m], &step));
-    TRY(row_axis_set(b, s->row_axes - 1u, x->dim[s->x_m], step));
+    TRY(units_of(b, x->dim[s->d.x_m], x->stride[s->d.x_m], &step));
+    TRY(row_axis_set(b, s->row_axes - 1u, x->dim[s->d.x_m], step));
     a->pro_row[s->row_axes - 1u] = 1;
     a->x_channel = 1;
     if (!is_packed) {
-        b->s.cols = w->dim[s->w_n];
-        b->s.channels = x->dim[s->x_k];
+        b->s.cols = w->dim[s->d.w_n];
+        b->s.channels = x->dim[s->d.x_k];
         b->s.run = b->s.k = (b->s.channels + s->chunk - 1) / s->chunk * s->chunk;
-        a->w_pitch = (s->b_kind == MMA_B_NK ? w->stride[s->w_n] : w->stride[s->w_k]) * s->element;
+        a->w_pitch = (s->b_kind == MMA_B_NK ? w->stride[s->d.w_n] : w->stride[s->d.w_k]) * s->element;
     }
     return SINTER_OK;
 }
@@ -527,7 +497,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
     if (b.s.is_transposed) {
         TRY(transposed_bind(&b, p, attrs, tile, &in[0], &out[0], &phases));
     } else if (b.s.is_conv) {
-        const contract_slide taps = contract_slide_of(p->op, attrs);
+        const product_slide taps = product_slide_of(p->op, attrs);
         TRY(conv_bind(&b, p, &taps, tile, &in[0], &out[0]));
     } else {
         TRY(matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));
@@ -551,7 +521,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
     args.taps_inner = (small)s->inner;
     args.terms = (small)(s->outer * s->inner * s->channels);
     args.w_sums = (wide)mma_packed_tiles(s, tile);
-    args.zero_w_step = s->has_zero_w && p->in[3].rank == 1 && p->in[3].dim[0].max > 1;
+    args.zero_w_step = s->d.zero_w == ZERO_ROW;
     args.split_log = m.split_log;
     args.trigger = m.trigger;
     args.m_tiles = (small)m_tiles;
@@ -573,8 +543,8 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
     *a = args;
     if (!s->pro_ops) CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
-    if (s->has_zero_x) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
-    if (s->has_zero_w) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
+    if (s->d.zero_x) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
+    if (s->d.zero_w) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space space;
     emit_space_of(p, &space);
     TRY(emit_bind(e, &space, in, out, r));

@@ -4,19 +4,19 @@
 #define CUDA_ROW_MMA_H
 
 #include "cuda/launch.h"
+#include "cuda/product.h"
 
 /* A problem as `batch` products D[m, n] = sum of X[m, k] W[n, k]. k runs over rows of taps (outer), each of which is a
  * run of `inner` taps by `channels`, padded to whole chunks of 16 bytes. Sizes of what may vary are those at opt. */
 typedef struct mma_shape {
+    product d;
     uint8_t type, element, chunk;       /* MMA_F16 …; bytes of an element; elements in 16 bytes */
     uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
     uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
     bool    is_conv, is_grouped;
     bool    is_transposed;              /* `batch` are phases; inner, outer, run, k: the most of any */
-    bool    has_zero_x, has_zero_w;     /* integers: zero points */
     bool    is_k_static;
     uint8_t pro_ops, pro_words;         /* prologue: instructions (0: none); words that a chunk's operands take */
-    uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
     int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
     int64_t rows, cols, k, batch;       /* k: padded */
     int64_t k_all;                      /* of all phases */
@@ -25,12 +25,8 @@ typedef struct mma_shape {
 /* NULL, or why these rows do not take it. */
 const char *mma_shape_of(const problem *p, mma_shape *s);
 
-/* Phase q of a transposed convolution along an axis: the filter's taps first, first + by, …, of which tap j reads the
- * image, for result number o of the phase, at o + start - j * back. */
-typedef struct mma_tap_phase { int64_t first, by, count, start, back; } mma_tap_phase;
-mma_tap_phase mma_phase_at(const attrs_conv_transpose *a, uint32_t axis, int64_t taps, int64_t q);
 /* Phase z of all: the coordinate of each axis, and the shape of its product. */
-mma_shape     mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, mma_tap_phase at[3]);
+mma_shape     mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, product_phase at[3]);
 
 typedef struct mma_tile { uint16_t bm, bn; uint8_t wm, wn, kg, min_blocks; } mma_tile;
 

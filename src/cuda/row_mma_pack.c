@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_mma_pack.c - weights in the order in which mma.cu reads them.
- *
- * Tiles of BN columns, each as steps of 128 bytes of k: BN rows of 8 chunks of 16 bytes, chunk c of row n at place
- * c ^ (n & 7), so that what ldmatrix reads at once falls on all banks. What is beyond n or k is zero. */
+/* row_mma_pack.c - weights in the order in which mma.cu reads them. */
 #include "core/dim_range.h"
 #include "cuda/device/mma_args.h"
 #include "cuda/row_mma.h"
@@ -36,34 +33,19 @@ size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input)
     mma_shape s;
     if (mma_shape_of(p, &s)) return 0;
     /* A zero point that pads is read 16 bytes at once. */
-    if (input == 2 && s.has_zero_x && p->in[2].is_const) return 16;
+    if (input == 2 && s.d.zero_x && p->in[2].is_const) return 16;
     if (input != 1 || s.b_kind != MMA_B_PACKED) return 0;
     const mma_tactic tt = TACTIC_AS(mma_tactic, t);
     return size_mul(mma_packed_matrix(&s, mma_tile_at(tt.tile)), (size_t)matrices(p, &s));
 }
 
-mma_tap_phase mma_phase_at(const attrs_conv_transpose *a, uint32_t axis, int64_t taps, int64_t q)
-{
-    const int64_t stride = a->stride.at[axis], dilation = a->dilation.at[axis], common = i64_gcd(stride, dilation);
-    mma_tap_phase f = { .by = stride / common, .back = dilation / common };
-    for (int64_t k = 0; k < taps && k < f.by; k++) {
-        const int64_t moved = q + a->pad.at[axis] - k * dilation;
-        if (moved % stride) continue;
-        f.first = k;
-        f.count = (taps - k + f.by - 1) / f.by;
-        f.start = moved / stride;
-        break;
-    }
-    return f;
-}
-
-mma_shape mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, mma_tap_phase at[3])
+mma_shape mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, product_phase at[3])
 {
     const attrs_conv_transpose *a = p->attrs;
     mma_shape phase = *s;
     phase.outer = 1;
     for (uint32_t i = p->in[0].rank - 2u, last = i; i-- > 0; z /= a->stride.at[i]) {
-        at[i] = mma_phase_at(a, i, p->in[1].dim[2 + i].max, z % a->stride.at[i]);
+        at[i] = product_phase_at(&s->d.slide, i, p->in[1].dim[2 + i].max, z % a->stride.at[i]);
         if (i + 1 == last) phase.inner = at[i].count;
         else phase.outer *= at[i].count;
     }
@@ -72,40 +54,23 @@ mma_shape mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, mma_t
     return phase;
 }
 
-/* To nearest, ties away: as the device rounds. */
-static uint32_t tf32_of(uint32_t bits)
-{
-    return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
-}
-
-/* One matrix: elements at n * stride_n + the offset of its (row of taps, tap, channel). */
 static void pack_matrix(const mma_shape *s, uint32_t bn, const uint8_t *src, int64_t stride_n, int64_t stride_c,
                         const int64_t *taps, const int64_t *stride_k, uint8_t *dst, int32_t *sums)
 {
-    const bool is_unsigned = s->type == MMA_U8 || s->type == MMA_S8_U8;
-    const int64_t step = MMA_STEP_BYTES / s->element, steps = (s->k + step - 1) / step;
-    for (int64_t n = 0; n < s->cols; n++) {
-        uint8_t *row = dst + (n / bn * steps * bn + n % bn) * MMA_STEP_BYTES;
-        for (int64_t o = 0; o < s->outer; o++) {
-            const int64_t d = o / taps[1], r = o % taps[1];
-            int64_t k = o * s->run;
-            for (int64_t i = 0; i < s->inner; i++) {
-                const uint8_t *from =
-                    src + (n * stride_n + d * stride_k[0] + r * stride_k[1] + i * stride_k[2]) * s->element;
-                for (int64_t c = 0; c < s->channels; c++, k++) {
-                    uint8_t *to = row + k / step * bn * MMA_STEP_BYTES + ((k % step / s->chunk) ^ (n & 7)) * 16 +
-                                  k % s->chunk * s->element;
-                    memcpy(to, from + c * stride_c * s->element, s->element);
-                    if (s->type >= MMA_S8) sums[n] += is_unsigned ? *to : (int8_t)*to;
-                    if (s->type != MMA_TF32) continue;
-                    uint32_t bits;
-                    memcpy(&bits, to, sizeof bits);
-                    bits = tf32_of(bits);
-                    memcpy(to, &bits, sizeof bits);
-                }
-            }
-        }
-    }
+    const product_columns x = { .element = s->element,
+                                .is_unsigned = s->type == MMA_U8 || s->type == MMA_S8_U8,
+                                .is_tf32 = s->type == MMA_TF32,
+                                .bn = bn,
+                                .cols = s->cols,
+                                .outer = s->outer,
+                                .inner = s->inner,
+                                .channels = s->channels,
+                                .run = s->run,
+                                .taps_across = taps[1],
+                                .stride_n = stride_n,
+                                .stride_c = stride_c,
+                                .stride_tap = { stride_k[0], stride_k[1], stride_k[2] } };
+    product_pack(&x, src, dst, s->type >= MMA_S8 ? sums : NULL);
 }
 
 void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -122,7 +87,7 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
     const int64_t one[3] = { 1, 1, 1 }, none[3] = { 0, 0, 0 };
     if (s.is_transposed) {
         for (int64_t z = 0; z < s.batch; z++) {
-            mma_tap_phase at[3];
+            product_phase at[3];
             const mma_shape phase = mma_phase_shape(p, &s, z, at);
             int64_t taps[3] = { 1, 1, 1 }, stride[3] = { 0, 0, 0 }, first = 0;
             for (uint32_t i = 2; i < src->rank; i++) {
@@ -154,7 +119,7 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
     for (bool more = view_first(src->dim, rank, at); more; more = view_next(src->dim, rank, at), to += size) {
         int64_t offset = 0;
         for (uint32_t i = 0; i < rank; i++) offset += at[i] * src->stride[i];
-        pack_matrix(&s, tile->bn, (const uint8_t *)src->data + offset * s.element, src->stride[s.w_n],
-                    src->stride[s.w_k], one, none, to, (int32_t *)(void *)(to + sums_at));
+        pack_matrix(&s, tile->bn, (const uint8_t *)src->data + offset * s.element, src->stride[s.d.w_n],
+                    src->stride[s.d.w_k], one, none, to, (int32_t *)(void *)(to + sums_at));
     }
 }

@@ -16,10 +16,7 @@ _Static_assert((int)SIMT_AXES == (int)CONTRACT_AXES && (int)SIMT_PHASES == (int)
 
 static bool has_zero(const problem *p)
 {
-    if (p->op != OP_matmul_integer && p->op != OP_conv_integer) return false;
-    for (uint32_t i = 2; i < p->count_anchor && i < 4; i++)
-        if (p->in[i].dtype != SINTER_DTYPE_NONE) return true;
-    return false;
+    return (p->op == OP_matmul_integer || p->op == OP_conv_integer) && (product_zero_of(p, 2) || product_zero_of(p, 3));
 }
 
 static sinter_dtype sum_of(const problem *p)
@@ -187,22 +184,6 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     return size ? size : 16;
 }
 
-/* The offset of position `at` along a role's axes, and each axis's index. */
-static int64_t offset_of(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
-                         int64_t index[CONTRACT_AXES])
-{
-    int64_t offset = 0;
-    for (uint32_t i = c->count[role]; i-- > 0;) {
-        const contract_axis *a = &c->axis[role][i];
-        index[i] = 0;
-        if (only_own && !a->has[input]) continue;
-        index[i] = a->size > 0 ? at % a->size : 0;
-        at = a->size > 0 ? at / a->size : 0;
-        offset += index[i] * a->stride[input];
-    }
-    return offset;
-}
-
 /* The tap of a transposed filter that a step of depth stands for in a phase; false: there is none. */
 static bool tap_offset(const contract *c, const int64_t *phase, const int64_t *step, const view *src, int64_t *offset)
 {
@@ -231,10 +212,10 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     for (int64_t b = 0; b < batches; b++)
         for (int64_t l = 0; l < lines; l++) {
             int64_t at_b[CONTRACT_AXES], at_k[CONTRACT_AXES], at_l[CONTRACT_AXES];
-            const int64_t base =
-                offset_of(c, CONTRACT_BATCH, input, true, b, at_b) + offset_of(c, x->role, input, false, l, at_l);
+            const int64_t base = contract_offset(c, CONTRACT_BATCH, input, true, b, at_b) +
+                                 contract_offset(c, x->role, input, false, l, at_l);
             for (int64_t k = 0; k < depth; k++) {
-                int64_t from = base + offset_of(c, CONTRACT_DEPTH, input, false, k, at_k);
+                int64_t from = base + contract_offset(c, CONTRACT_DEPTH, input, false, k, at_k);
                 if (c->phases && !tap_offset(c, at_b, at_k, src, &from)) continue;
                 const int64_t at = (b * depth + k) * pitch + l;
                 if (dtype_is_float(s.sum)) view_store_f64(&to, at, view_load_f64(src, from));

@@ -7,10 +7,10 @@
  *
  * A convolution of integers of 8 bits is one of f16: the image without its zero point and the weights are exact there,
  * and so are sums in f32 as long as they stay below 2^23. */
-#include "cuda/device/stem_args.h"
-#include "cuda/contract.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
+#include "cuda/device/stem_args.h"
+#include "cuda/product.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,16 +51,13 @@ static bool is_static(dim_range d)
     return problem_dim_is_static(d) && d.max > 0;
 }
 
-/* What a prologue makes of input 0, which must be its whole space. */
-static const char *type_of(const problem *p, sinter_dtype *type)
+/* Operands of a prologue have the image as their whole space. */
+static const char *prologue_fits(const problem *p)
 {
     const problem_operand *x = &p->in[0];
-    *type = x->dtype;
     for (uint32_t i = 0; p->prologue && i < p->prologue->count; i++) {
-        const expr_instr *n = &p->prologue->at[i];
-        if (n->op == EXPR_STORE) *type = (sinter_dtype)n->dtype;
-        if (n->op != EXPR_LOAD) continue;
-        const problem_operand *o = &p->in[n->operand];
+        if (p->prologue->at[i].op != EXPR_LOAD) continue;
+        const problem_operand *o = &p->in[p->prologue->at[i].operand];
         REJECT_UNLESS(o->rank <= x->rank, "an operand of the prologue has more axes than the image");
         for (uint32_t k = 0; k < o->rank; k++) {
             const dim_range d = o->dim[k], full = x->dim[x->rank - o->rank + k];
@@ -87,14 +84,10 @@ static void lines_of(const problem *p, stem_shape *s)
     s->lead = cuda_ceil_div(from, s->vec) * s->vec - from;
 }
 
-/* The types of the factors, and the image's zero point. */
-static const char *types_of(const problem *p, stem_shape *s)
+static const char *types_of(const product *d, stem_shape *s)
 {
-    sinter_dtype type;
-    const sinter_dtype weight = p->in[1].dtype;
-    const char *why = type_of(p, &type);
-    if (why) return why;
-    if (p->op == OP_conv) {
+    const sinter_dtype type = d->type_x, weight = d->type_w;
+    if (!d->is_integer) {
         REJECT_UNLESS(type == weight, "the factors differ in type");
         REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 || type == SINTER_DTYPE_F32,
                       "not in f16, bf16 or f32");
@@ -103,34 +96,30 @@ static const char *types_of(const problem *p, stem_shape *s)
     }
     s->type = STEM_F16;
     s->from = type == SINTER_DTYPE_U8 ? STEM_FROM_U8 : STEM_FROM_I8;
-    s->has_zero = p->count_anchor > 2 && p->in[2].dtype != SINTER_DTYPE_NONE;
+    s->has_zero = d->zero_x;
     REJECT_UNLESS((type == SINTER_DTYPE_U8 || type == SINTER_DTYPE_I8) &&
                       (weight == SINTER_DTYPE_U8 || weight == SINTER_DTYPE_I8),
                   "not in i8 or u8");
-    REJECT_UNLESS(p->count_anchor <= 3 || p->in[3].dtype == SINTER_DTYPE_NONE, "the weights have zero points");
-    if (!s->has_zero) return NULL;
-    REJECT_UNLESS(p->in[2].dtype == type, "a zero point of another type");
-    for (uint32_t i = 0; i < p->in[2].rank; i++)
-        REJECT_UNLESS(p->in[2].dim[i].min == 1 && p->in[2].dim[i].max == 1, "several zero points");
+    REJECT_UNLESS(!d->zero_w && d->zero_x <= ZERO_ONE, "the weights have zero points, or the image several");
     return NULL;
 }
 
 static const char *stem_shape_of(const problem *p, stem_shape *s)
 {
     *s = (stem_shape){ 0 };
-    REJECT_UNLESS(p->op == OP_conv || p->op == OP_conv_integer, "not a convolution");
-    const contract_slide slide = contract_slide_of(p->op, p->attrs), *const a = &slide;
+    product d;
+    const char *why = product_of(p, &d);
+    if (why) return why;
+    const product_slide *a = &d.slide;
     const problem_operand *x = &p->in[0], *w = &p->in[1];
-    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
-    REJECT_UNLESS(w->is_const && w->rank == x->rank, "the filter is no constant");
-    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
+    REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= 2, "no convolution along one axis or two");
+    REJECT_UNLESS(d.is_w_fixed, "the filter is no constant of fixed size");
     REJECT_UNLESS(a->groups == 1 && is_static(x->dim[1]) && x->dim[1].max == w->dim[1].max, "has groups");
     REJECT_UNLESS(x->dim[1].max <= CHANNELS_MOST, "more than 8 input channels");
-    const char *why = types_of(p, s);
+    why = prologue_fits(p);
+    if (!why) why = types_of(&d, s);
     if (why) return why;
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a->stride->count == spatial && a->dilation->count == spatial && a->pad->count == 2 * spatial,
-                  "an attribute list has another length");
+    const uint32_t spatial = d.spatial;
     const bool is_plane = spatial == 2;
     s->size = s->type == STEM_TF32 ? 4 : 2;
     s->per = (uint8_t)(4 / s->size);
@@ -432,15 +421,6 @@ static int64_t channel_of(const stem_tactic *t, int64_t tile, int64_t column)
     return (warp * t->nt + at / group * group) * 8 + column / 2 * (2 * group) + at % group * 2 + column % 2;
 }
 
-/* To nearest, ties away: as the device rounds. */
-static void to_tf32(uint8_t *at)
-{
-    uint32_t bits;
-    memcpy(&bits, at, sizeof bits);
-    if ((bits & 0x7f800000) != 0x7f800000) bits = (bits + 0x1000) & ~0x1fffu;
-    memcpy(at, &bits, sizeof bits);
-}
-
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     stem_shape s;
@@ -468,7 +448,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
                 continue;
             }
             memcpy(to, (const uint8_t *)src->data + at * s.size, s.size);
-            if (s.type == STEM_TF32) to_tf32(to);
+            if (s.type == STEM_TF32) product_round_tf32(to);
         }
 }
 

@@ -3,10 +3,10 @@
  *
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
-#include "cuda/contract.h"
+#include "cuda/row_wgmma.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
-#include "cuda/row_wgmma.h"
+#include "cuda/product.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
 }
 
 /* What a tensor map of image patches can say. */
-static const char *im2col_limits(const problem *p, const contract_slide *c)
+static const char *im2col_limits(const problem *p, const product_slide *c)
 {
     const problem_operand *a = &p->in[0], *b = &p->in[1];
     REJECT_UNLESS(a->rank == 4, "not an image");
@@ -55,67 +55,50 @@ static const char *batch_of(const problem *p, wgmma_form *f)
     return NULL;
 }
 
-static bool has_operand(const problem *p, uint32_t i)
-{
-    return i < p->count_anchor && p->in[i].dtype != SINTER_DTYPE_NONE;
-}
-
 /* Types, and zero points of integers: one of a, none of b. */
-static const char *types_of(const problem *p, wgmma_form *f)
+static const char *types_of(const problem *p, const product *d, wgmma_form *f)
 {
-    const sinter_dtype a = p->in[0].dtype, b = p->in[1].dtype;
-    const bool is_integer = p->op == OP_matmul_integer || p->op == OP_conv_integer;
-    if (is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_I8) f->type = WGMMA_S8;
-    else if (is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_U8) f->type = WGMMA_U8_S8;
-    else if (!is_integer && a == SINTER_DTYPE_F16 && b == a) f->type = WGMMA_F16;
-    else if (!is_integer && a == SINTER_DTYPE_BF16 && b == a) f->type = WGMMA_BF16;
+    const sinter_dtype a = d->type_x, b = d->type_w;
+    if (d->is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_I8) f->type = WGMMA_S8;
+    else if (d->is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_U8) f->type = WGMMA_U8_S8;
+    else if (!d->is_integer && a == SINTER_DTYPE_F16 && b == a) f->type = WGMMA_F16;
+    else if (!d->is_integer && a == SINTER_DTYPE_BF16 && b == a) f->type = WGMMA_BF16;
     else return "not in f16, bf16 or by signed 8-bit integers";
-    f->element = is_integer ? 1 : 2;
+    f->element = d->is_integer ? 1 : 2;
     f->bk = STEP / f->element;
-    if (!is_integer) return NULL;
-    REJECT_UNLESS(!has_operand(p, 3), "the right side has zero points");
-    f->has_zero = has_operand(p, 2);
-    if (!f->has_zero) return NULL;
-    const problem_operand *zero = &p->in[2];
-    REJECT_UNLESS(zero->dtype == a, "a zero point of another type");
-    for (uint32_t i = 0; i < zero->rank; i++) REJECT_UNLESS(zero->dim[i].max == 1, "several zero points");
-    REJECT_UNLESS(p->in[1].is_const, "a zero point by what is no constant");
+    f->has_zero = d->zero_x;
+    REJECT_UNLESS(!d->zero_w, "the right side has zero points");
+    REJECT_UNLESS(d->zero_x <= ZERO_ONE, "several zero points");
+    REJECT_UNLESS(!d->zero_x || p->in[1].is_const, "a zero point by what is no constant");
     return NULL;
 }
 
 const char *wgmma_form_of(const problem *p, wgmma_form *f)
 {
     *f = (wgmma_form){ .batch = 1, .taps_y = 1, .taps_x = 1 };
-    const bool is_product = p->op == OP_matmul || p->op == OP_matmul_integer;
-    REJECT_UNLESS(is_product || p->op == OP_conv || p->op == OP_conv_integer,
-                  "neither a matrix product nor a convolution");
-    const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
-    const char *wrong = types_of(p, f);
+    product own;
+    const char *wrong = product_of(p, &own);
+    if (!wrong) wrong = types_of(p, &own, f);
     if (wrong) return wrong;
-    if (is_product) {
-        const attrs_matmul *attrs = p->op == OP_matmul ? p->attrs : NULL;
-        const bool trans_b = attrs && attrs->trans_b;
-        REJECT_UNLESS(a->rank >= 2 && a->rank <= WGMMA_ROW_AXES && b->rank >= 2, "not matrices");
+    const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
+    f->k_axis = f->column = own.x_k;
+    f->b_n = own.w_n;
+    f->b_k = own.w_k;
+    if (own.kind == PRODUCT_MATRICES) {
+        REJECT_UNLESS(a->rank <= WGMMA_ROW_AXES, "too many axes");
         REJECT_UNLESS(b->rank <= a->rank && d->rank == a->rank, "a left side that is repeated");
-        REJECT_UNLESS(!attrs || !attrs->trans_a, "the left side is turned");
+        REJECT_UNLESS(own.x_k == a->rank - 1, "the left side is turned");
         bool is_matrix = true;
         for (uint32_t i = 0; i + 2 < b->rank; i++) is_matrix = is_matrix && b->dim[i].max == 1;
         const char *why = is_matrix ? NULL : batch_of(p, f);
         if (why) return why;
-        f->k_axis = f->column = (uint8_t)(a->rank - 1);
         REJECT_UNLESS(is_one_pitch(a, f->k_axis), "rows of several pitches");
-        f->b_n = (uint8_t)(trans_b ? b->rank - 2 : b->rank - 1);
-        f->b_k = (uint8_t)(trans_b ? b->rank - 1 : b->rank - 2);
     } else {
-        const contract_slide attrs = contract_slide_of(p->op, p->attrs);
-        REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs.groups == 1, "not a plain convolution");
-        const uint32_t spatial = a->rank - 2u;
-        REJECT_UNLESS(attrs.stride->count == spatial && attrs.dilation->count == spatial &&
-                          attrs.pad->count == 2 * spatial,
-                      "an attribute list has another length");
+        const product_slide attrs = own.slide;
+        REJECT_UNLESS(own.kind == PRODUCT_CONV && attrs.groups == 1, "not a plain convolution");
+        REJECT_UNLESS(own.is_w_fixed, "the filter is no constant of fixed size");
         f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
         for (uint32_t i = 2; i < a->rank; i++) {
-            REJECT_UNLESS(problem_dim_is_static(b->dim[i]), "a filter of varying size");
             f->is_im2col = f->is_im2col || b->dim[i].max != 1 || attrs.stride->at[i - 2] != 1;
         }
         for (uint32_t i = 0; i < attrs.pad->count; i++) {
@@ -128,10 +111,6 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
             f->taps_y = b->dim[2].max;
             f->taps_x = b->dim[3].max;
         }
-        REJECT_UNLESS(b->is_const, "filters are no constant");
-        f->k_axis = f->column = 1;
-        f->b_n = 0;
-        f->b_k = 1;
     }
     REJECT_UNLESS(a->order[a->rank - 1] == f->k_axis && d->order[d->rank - 1] == f->column,
                   "rows do not lie innermost");
@@ -260,51 +239,29 @@ static int64_t matrix_at(const wgmma_form *f, const view *b, int64_t z)
     return at;
 }
 
-static void line_pack(uint8_t *to, uint32_t row, const uint8_t *from, int64_t step, int64_t count, uint32_t element)
-{
-    memset(to, 0, STEP);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t byte = i * element;
-        uint8_t *at = to + (((byte >> 4) ^ (row & 7)) << 4) + (byte & 15);
-        if (element == 2) memcpy(at, from + i * step * 2, 2);
-        else *at = from[i * step];
-    }
-}
-
-static int32_t line_sum(const uint8_t *at)
-{
-    int32_t sum = 0;
-    for (uint32_t i = 0; i < STEP; i++) sum += (int8_t)at[i];
-    return sum;
-}
-
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
-    (void)input;
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return;
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
-    const int64_t tn = wgmma_tn(&w), steps = wgmma_steps(&f), chunks = (f.k + f.bk - 1) / f.bk,
-                  tiles = (f.n + tn - 1) / tn;
+    const product_columns x = { .element = f.element,
+                                .bn = wgmma_tn(&w),
+                                .cols = f.n,
+                                .outer = f.taps_y * f.taps_x,
+                                .inner = 1,
+                                .channels = f.k,
+                                .run = (f.k + f.bk - 1) / f.bk * f.bk,
+                                .taps_across = f.taps_x,
+                                .stride_n = src->stride[f.b_n],
+                                .stride_c = src->stride[f.b_k],
+                                .stride_tap = { f.is_im2col ? src->stride[2] : 0, f.is_im2col ? src->stride[3] : 0 } };
+    const int64_t columns = packed_rows(&f, &w) / f.batch, size = columns * wgmma_steps(&f) * STEP;
     uint8_t *to = dst;
-    int32_t *sums = f.has_zero ? (int32_t *)(void *)(to + packed_rows(&f, &w) * steps * STEP) : NULL;
-    for (int64_t tile = 0; tile < f.batch * tiles; tile++, sums += sums ? tn : 0) {
-        for (int64_t i = 0; sums && i < tn; i++) sums[i] = 0;
-        for (int64_t step = 0; step < steps; step++, to += tn * STEP) {
-            const int64_t tap = step / chunks, first = step % chunks * f.bk,
-                          count = f.k - first < f.bk ? f.k - first : f.bk;
-            const int64_t offset = f.is_im2col ? tap / f.taps_x * src->stride[2] + tap % f.taps_x * src->stride[3] : 0,
-                          at = matrix_at(&f, src, tile / tiles) + offset + first * src->stride[f.b_k];
-            for (int64_t row = 0; row < tn; row++) {
-                const int64_t n = tile % tiles * tn + row;
-                const uint8_t *from =
-                    (const uint8_t *)src->data + (n < f.n ? at + n * src->stride[f.b_n] : 0) * f.element;
-                uint8_t *line = to + row * STEP;
-                line_pack(line, (uint32_t)row, from, src->stride[f.b_k], n < f.n ? count : 0, f.element);
-                if (sums) sums[row] += line_sum(line);
-            }
-        }
-    }
+    int32_t *sums = f.has_zero ? (int32_t *)(void *)(to + f.batch * size) : NULL;
+    memset(dst, 0, pack_size(p, t, input));
+    for (int64_t z = 0; z < f.batch; z++)
+        product_pack(&x, (const uint8_t *)src->data + matrix_at(&f, src, z) * f.element, to + z * size,
+                     sums ? sums + z * columns : NULL);
 }
 
 /* ---- launches ---- */
@@ -335,7 +292,7 @@ static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_
     map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
 }
 
-static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const contract_slide *c, const view *x,
+static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const product_slide *c, const view *x,
                        uint32_t pixels)
 {
     const int64_t y_reach = (p->in[1].dim[2].max - 1) * c->dilation->at[0],
@@ -398,7 +355,7 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
     if (f.is_im2col) {
-        const contract_slide c = contract_slide_of(p->op, attrs);
+        const product_slide c = product_slide_of(p->op, attrs);
         x->chunk_div = cuda_fast_div((f.k + f.bk - 1) / f.bk);
         x->tap_div = cuda_fast_div(f.taps_x);
         x->stride_y = (small)c.stride->at[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_window.c - tactics, defines and launches of depthwise and grouped convolutions. */
 #include "cuda/row_window.h"
-#include "cuda/contract.h"
+#include "cuda/product.h"
 #include "cuda/ranking.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
 
 window window_of(const problem *p, const void *attrs)
 {
-    const contract_slide a = contract_slide_of(p->op, attrs);
+    const product_slide a = product_slide_of(p->op, attrs);
     window g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 }, a.groups };
     const uint32_t spatial = p->in[0].rank - 2u;
     for (uint32_t i = 0; i < spatial; i++) {
@@ -82,16 +82,12 @@ window window_of(const problem *p, const void *attrs)
 
 const char *window_reject(const problem *p)
 {
-    const problem_operand *x = &p->in[0], *w = &p->in[1];
+    product d;
+    const char *why = product_of(p, &d);
+    if (why) return why;
     REJECT_UNLESS(!p->prologue, "has a prologue");
-    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
-    REJECT_UNLESS(w->is_const && !w->is_strided && w->rank == x->rank, "the filter is no dense constant");
-    for (uint32_t i = 0; i < w->rank; i++)
-        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
-    const contract_slide a = contract_slide_of(p->op, p->attrs);
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
-                  "an attribute list has another length");
+    REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= 2, "no convolution along one axis or two");
+    REJECT_UNLESS(d.is_w_fixed && !p->in[1].is_strided, "the filter is no dense constant of fixed size");
     const window g = window_of(p, p->attrs);
     REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
                   "a filter of more than 11 taps along an axis");
