@@ -55,7 +55,7 @@ const char *contract_of(const problem *p, const void *attrs, const view *in, con
 /* The same where the weight may be packed, too: operand 1 is its codes. */
 const char *contract_with_codes(const problem *p, const void *attrs, const view *in, const view *out, contract *c);
 int64_t     contract_size(const contract *c, contract_role role);
-/* Where operand `input` is at position `at` of a role's axes (only_own: of those that it steps along), and each index. */
+/* Where operand `input` is at position `at` of a role's axes (only_own: of those that it steps along); each index. */
 int64_t     contract_offset(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
                             int64_t index[CONTRACT_AXES]);
 

@@ -325,6 +325,11 @@ sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view 
 
 /* ---- text of instructions ---- */
 
+const char *emit_stored(sinter_dtype dtype)
+{
+    return dtype == SINTER_DTYPE_F32 ? "float" : dtype == SINTER_DTYPE_F64 ? "double" : sinter_dtype_name(dtype);
+}
+
 const char *emit_carrier(sinter_dtype dtype)
 {
     switch (dtype) {

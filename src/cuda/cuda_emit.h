@@ -58,6 +58,8 @@ const char *emit_reject(const emit_space *s);
 void        emit_text(const emit_space *s, text *out);
 /* The same for the prologue of a contraction, which shares a launch with an epilogue: at most 6 operands. */
 const char *emit_reject_prologue(const emit_space *s);
+/* The C type of an element in memory: "float", "f16", "u8" … */
+const char *emit_stored(sinter_dtype dtype);
 /* The C type in which a value of this type is carried: "float", "i32" … */
 const char *emit_carrier(sinter_dtype dtype);
 /* 32-bit words of `width` elements of the operands that move from turn to turn, or of those that stand still. */

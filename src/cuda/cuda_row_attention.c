@@ -32,7 +32,7 @@ int64_t attention_width(const problem *p)
 
 bool attention_has_length(const problem *p)
 {
-    return p->count_in > 4 && p->in[4].dtype != SINTER_DTYPE_NONE;
+    return cuda_has_in(p, 4);
 }
 
 const char *attention_reject_any(const problem *p)

@@ -4,10 +4,10 @@
  * The steps want a cluster of blocks (sm_90 and later) that shares the units, so that the rows of R stay in shared
  * memory; elsewhere one block takes all units and reads R from the cache at each step. */
 #include "cuda/cuda_kernels.h"
+#include "cuda/lines.h"
 #include "cuda/ranking.h"
 #include "ops/rnn.h"
 
-#include "cuda/device/line_args.h"
 #include "cuda/device/rnn_args.h"
 
 #include <string.h>
@@ -28,16 +28,6 @@ static const tactic_field fields[] = {
     FIELD(rnn_tactic, holds, 0, 1, false, " held", 0),
 };
 /* clang-format on */
-
-static bool has_in(const problem *p, uint32_t i)
-{
-    return i < p->count_in && p->in[i].dtype != SINTER_DTYPE_NONE;
-}
-
-static bool has_out(const problem *p, uint32_t i)
-{
-    return i < p->count_out && p->out[i].dtype != SINTER_DTYPE_NONE;
-}
 
 static bool is_linear(const problem *p)
 {
@@ -79,8 +69,8 @@ static const char *reject_any(const problem *p)
     REJECT_UNLESS(x == SINTER_DTYPE_F32 || x == SINTER_DTYPE_F64 || x == SINTER_DTYPE_F16 || x == SINTER_DTYPE_BF16,
                   "a type of 8-bit floats or under a byte");
     for (uint32_t i = 1; i < 8; i++)
-        REJECT_UNLESS(i == 4 || !has_in(p, i) || p->in[i].dtype == x, "operands of several types");
-    REJECT_UNLESS(!has_in(p, 4) || p->in[4].dtype == SINTER_DTYPE_I32 || p->in[4].dtype == SINTER_DTYPE_I64,
+        REJECT_UNLESS(i == 4 || !cuda_has_in(p, i) || p->in[i].dtype == x, "operands of several types");
+    REJECT_UNLESS(!cuda_has_in(p, 4) || p->in[4].dtype == SINTER_DTYPE_I32 || p->in[4].dtype == SINTER_DTYPE_I64,
                   "lengths that are neither i32 nor i64");
     REJECT_UNLESS(p->in[2].rank == 3 && problem_dim_is_static(p->in[2].dim[2]) && hidden_of(p) > 0,
                   "the number of units varies");
@@ -171,23 +161,15 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     uint32_t gates;
     (void)common_of(p, p->attrs, &gates);
     if (index > 1) return false;
-    static const struct {
-        sinter_dtype dtype;
-        int type;
-    } types[] = { { SINTER_DTYPE_F32, LINE_F32 },
-                  { SINTER_DTYPE_F64, LINE_F64 },
-                  { SINTER_DTYPE_F16, LINE_F16 },
-                  { SINTER_DTYPE_BF16, LINE_BF16 } };
     c->source = "rnn.cu";
     c->may_spill = true; /* a word or two around the meeting of a cluster, on some chips */
     c->entry = index ? "rnn_steps" : "rnn_input";
-    for (uint32_t i = 0; i < COUNT_OF(types); i++)
-        if (types[i].dtype == p->in[0].dtype) cuda_code_define(c, "X_TYPE", types[i].type);
+    cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "CELL", p->op == OP_lstm ? RNN_CELL_LSTM : p->op == OP_gru ? RNN_CELL_GRU : RNN_CELL_RNN);
     cuda_code_define(c, "GATES", gates);
     cuda_code_define(c, "LINEAR", is_linear(p));
     cuda_code_define(c, "JOINT", p->op == OP_lstm && ((const attrs_lstm *)p->attrs)->input_forget);
-    cuda_code_define(c, "LENGTHS_WIDE", has_in(p, 4) && p->in[4].dtype == SINTER_DTYPE_I64);
+    cuda_code_define(c, "LENGTHS_WIDE", cuda_has_in(p, 4) && p->in[4].dtype == SINTER_DTYPE_I64);
     cuda_code_define(c, "R_CONST", p->in[2].is_const);
     cuda_code_define(c, "CLUSTER", x.cluster);
     cuda_code_define(c, "BATCH", x.batch);
@@ -210,14 +192,14 @@ static sinter_status add(env *e, cuda_record *r, uint32_t index, uint64_t x, uin
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
     CUDA_PATCH(r, a, r, PATCH_IN, 2);
-    if (has_in(p, 3)) CUDA_PATCH(r, a, bias, PATCH_IN, 3);
-    if (has_in(p, 4)) CUDA_PATCH(r, a, lengths, PATCH_IN, 4);
-    if (has_in(p, 5)) CUDA_PATCH(r, a, h0, PATCH_IN, 5);
-    if (has_in(p, 6)) CUDA_PATCH(r, a, c0, PATCH_IN, 6);
-    if (has_in(p, 7)) CUDA_PATCH(r, a, peephole, PATCH_IN, 7);
-    if (has_out(p, 0)) CUDA_PATCH(r, a, y, PATCH_OUT, 0);
-    if (has_out(p, 1)) CUDA_PATCH(r, a, y_h, PATCH_OUT, 1);
-    if (has_out(p, 2)) CUDA_PATCH(r, a, y_c, PATCH_OUT, 2);
+    if (cuda_has_in(p, 3)) CUDA_PATCH(r, a, bias, PATCH_IN, 3);
+    if (cuda_has_in(p, 4)) CUDA_PATCH(r, a, lengths, PATCH_IN, 4);
+    if (cuda_has_in(p, 5)) CUDA_PATCH(r, a, h0, PATCH_IN, 5);
+    if (cuda_has_in(p, 6)) CUDA_PATCH(r, a, c0, PATCH_IN, 6);
+    if (cuda_has_in(p, 7)) CUDA_PATCH(r, a, peephole, PATCH_IN, 7);
+    if (cuda_has_out(p, 0)) CUDA_PATCH(r, a, y, PATCH_OUT, 0);
+    if (cuda_has_out(p, 1)) CUDA_PATCH(r, a, y_h, PATCH_OUT, 1);
+    if (cuda_has_out(p, 2)) CUDA_PATCH(r, a, y_c, PATCH_OUT, 2);
     CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
     return SINTER_OK;
 }
@@ -242,14 +224,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     strides(a.sx, &in[0]);
     strides(a.sw, &in[1]);
     strides(a.sr, &in[2]);
-    if (has_in(p, 3)) strides(a.sb, &in[3]);
-    if (has_in(p, 4)) strides(&a.sl, &in[4]);
-    if (has_in(p, 5)) strides(a.sh, &in[5]);
-    if (has_in(p, 6)) strides(a.sc, &in[6]);
-    if (has_in(p, 7)) strides(a.sp, &in[7]);
-    if (has_out(p, 0)) strides(a.sy, &out[0]);
-    if (has_out(p, 1)) strides(a.syh, &out[1]);
-    if (has_out(p, 2)) strides(a.syc, &out[2]);
+    if (cuda_has_in(p, 3)) strides(a.sb, &in[3]);
+    if (cuda_has_in(p, 4)) strides(&a.sl, &in[4]);
+    if (cuda_has_in(p, 5)) strides(a.sh, &in[5]);
+    if (cuda_has_in(p, 6)) strides(a.sc, &in[6]);
+    if (cuda_has_in(p, 7)) strides(a.sp, &in[7]);
+    if (cuda_has_out(p, 0)) strides(a.sy, &out[0]);
+    if (cuda_has_out(p, 1)) strides(a.syh, &out[1]);
+    if (cuda_has_out(p, 2)) strides(a.syc, &out[2]);
     int64_t rows, width;
     if (!i64_mul(in[0].dim[0], in[0].dim[1], &rows) || rows > INT32_MAX ||
         !i64_mul(in[2].dim[2], gates * directions, &width) || width > INT32_MAX / 2 || in[0].dim[2] > INT32_MAX)

@@ -59,7 +59,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(sinter_dtype_bits(dtype) >= 8, "a type under a byte");
     REJECT_UNLESS(dtype <= SINTER_DTYPE_BOOL || kind_of(p) == scatter_kind_set, "arithmetic on 8-bit floats");
     const uint32_t indices = indices_of(p);
-    if (indices < p->count_in && p->in[indices].dtype != SINTER_DTYPE_NONE) {
+    if (cuda_has_in(p, indices)) {
         const sinter_dtype own = p->in[indices].dtype;
         REJECT_UNLESS(dtype_is_int(own) && sinter_dtype_bits(own) >= 8, "indices of another type");
     }
@@ -160,7 +160,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     const sinter_dtype own = p->out[0].dtype, value = kind_of(p) == scatter_kind_set ? space_bits(own) : own;
     const uint32_t indices = indices_of(p);
     sinter_dtype pick = SINTER_DTYPE_I64;
-    if (indices < p->count_in && p->in[indices].dtype != SINTER_DTYPE_NONE) pick = p->in[indices].dtype;
+    if (cuda_has_in(p, indices)) pick = p->in[indices].dtype;
     c->source = "scatter.cu";
     c->entry = "scatter";
     cuda_code_define(c, "PHASE", 3 - (int64_t)index);
@@ -201,7 +201,7 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
 {
     const uint32_t u = updates_of(p), x = indices_of(p);
     const view *updates = &in[u];
-    const bool has_indices = x < p->count_in && p->in[x].dtype != SINTER_DTYPE_NONE;
+    const bool has_indices = cuda_has_in(p, x);
     int64_t total = 1, walk = 1;
     struct scatter_args *a;
     TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, SCATTER_BLOCK, 0, sizeof *a, &a));
@@ -261,8 +261,7 @@ static sinter_status check_shapes(env *e, const problem *p, const view *in, cons
         fits = fits && axis >= 1 && axis < (int64_t)out->rank && u->rank == out->rank;
         for (uint32_t i = 0; fits && i < out->rank; i++)
             fits = i == (uint32_t)axis ? u->dim[i] <= out->dim[i] : u->dim[i] == out->dim[i];
-        if (fits && p->count_in > 2 && p->in[2].dtype != SINTER_DTYPE_NONE)
-            fits = in[2].rank == 1 && in[2].dim[0] == out->dim[0];
+        if (fits && cuda_has_in(p, 2)) fits = in[2].rank == 1 && in[2].dim[0] == out->dim[0];
     }
     return fits ? SINTER_OK : FAIL(e, INVALID_ARG, "the shapes of data, indices and updates do not go together");
 }

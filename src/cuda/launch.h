@@ -109,6 +109,16 @@ size_t cuda_record_size(const problem *p, const tactic *t);     /* every row's r
 void   cuda_tactics_one(const problem *p, const kernel_target *t, tactic_sink *out);
 bool   cuda_check_one(const problem *p, const tactic *t);
 
+/* Is the operand given? */
+static inline bool cuda_has_in(const problem *p, uint32_t i)
+{
+    return i < p->count_in && p->in[i].dtype != SINTER_DTYPE_NONE;
+}
+static inline bool cuda_has_out(const problem *p, uint32_t i)
+{
+    return i < p->count_out && p->out[i].dtype != SINTER_DTYPE_NONE;
+}
+
 /* Numbers that many rows ask for. */
 double   cuda_operand_bytes(const problem_operand *o);          /* at opt */
 double   cuda_problem_bytes(const problem *p);                  /* of all operands, at opt */

@@ -2,6 +2,8 @@
 /* lines.c - the rebuilt problem of lines.h, and views as it sees them. */
 #include "cuda/lines.h"
 
+#include "cuda/device/line_args.h"
+
 #include <string.h>
 
 /* An operand with all full axes; place: where the axis stands in memory, outermost lowest. */
@@ -159,13 +161,13 @@ static uint32_t program_append(lines *l, expr_instr instr)
     return x->count - 1;
 }
 
-static uint32_t append_operand(lines *l, const problem *p, uint32_t input, sinter_dtype wide)
+static uint32_t append_operand(lines *l, const problem *p, uint32_t input, sinter_dtype carrier)
 {
     const sinter_dtype dtype = p->in[input].dtype;
     const uint32_t at =
         program_append(l, (expr_instr){ .op = EXPR_LOAD, .dtype = (uint8_t)dtype, .operand = (uint16_t)input });
-    if (dtype == wide) return at;
-    return program_append(l, (expr_instr){ .op = OP_cast, .dtype = (uint8_t)wide, .arg = { (uint16_t)at } });
+    if (dtype == carrier) return at;
+    return program_append(l, (expr_instr){ .op = OP_cast, .dtype = (uint8_t)carrier, .arg = { (uint16_t)at } });
 }
 
 static bool has_in(const problem *p, uint32_t i)
@@ -180,13 +182,13 @@ static const char *program_of(const problem *p, lines *l)
     const bool is_norm = p->op == OP_layer_norm || p->op == OP_rms_norm || p->op == OP_group_norm;
     if (!is_norm || (!has_in(p, 1) && !has_in(p, 2))) return NULL;
     REJECT_UNLESS((p->epilogue ? p->epilogue->count : 1) + 8 <= EXPR_MAX, "an epilogue that is too long");
-    const sinter_dtype wide = p->in[0].dtype == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
-    uint32_t top = program_append(l, (expr_instr){ .op = EXPR_ACC, .dtype = (uint8_t)wide });
+    const sinter_dtype carrier = p->in[0].dtype == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
+    uint32_t top = program_append(l, (expr_instr){ .op = EXPR_ACC, .dtype = (uint8_t)carrier });
     for (uint32_t i = 1; i < 3; i++) {
         if (!has_in(p, i) || (i == 2 && p->op == OP_rms_norm)) continue;
-        const uint32_t v = append_operand(l, p, i, wide);
+        const uint32_t v = append_operand(l, p, i, carrier);
         top = program_append(l, (expr_instr){ .op = i == 1 ? OP_mul : OP_add,
-                                              .dtype = (uint8_t)wide,
+                                              .dtype = (uint8_t)carrier,
                                               .arg = { (uint16_t)top, (uint16_t)v } });
     }
     if (!p->epilogue) {
@@ -347,4 +349,16 @@ void lines_view(const lines *l, bool is_out, uint32_t index, const view *v, view
         if (size != 1) to->stride[m] = stride;
         to->dim[m] *= size;
     }
+}
+
+int lines_type_of(sinter_dtype dtype)
+{
+    static const int types[SINTER_DTYPE_COUNT] = {
+        [SINTER_DTYPE_F32] = 1 + LINE_F32,   [SINTER_DTYPE_F64] = 1 + LINE_F64, [SINTER_DTYPE_F16] = 1 + LINE_F16,
+        [SINTER_DTYPE_BF16] = 1 + LINE_BF16, [SINTER_DTYPE_I8] = 1 + LINE_I8,   [SINTER_DTYPE_U8] = 1 + LINE_U8,
+        [SINTER_DTYPE_I16] = 1 + LINE_I16,   [SINTER_DTYPE_U16] = 1 + LINE_U16, [SINTER_DTYPE_I32] = 1 + LINE_I32,
+        [SINTER_DTYPE_U32] = 1 + LINE_U32,   [SINTER_DTYPE_I64] = 1 + LINE_I64, [SINTER_DTYPE_U64] = 1 + LINE_U64,
+        [SINTER_DTYPE_BOOL] = 1 + LINE_BOOL,
+    };
+    return types[dtype] - 1;
 }

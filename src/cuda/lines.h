@@ -37,6 +37,8 @@ typedef struct lines {
 /* Why not, or NULL. Ops: reduce, arg_reduce, softmax, log_softmax, lp_norm, layer_norm, rms_norm, group_norm, cumulate
  * and top_k. by_channel: of group_norm, whose channels are then all kept, as if each were a group. */
 const char *lines_of(const problem *p, bool by_channel, lines *l);
+/* LINE_F32 … of device/line_args.h; -1: the kernels have none. */
+int         lines_type_of(sinter_dtype dtype);
 /* An operand's view as the rebuilt problem sees it. */
 void        lines_view(const lines *l, bool is_out, uint32_t index, const view *v, view *to);
 

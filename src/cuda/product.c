@@ -84,8 +84,10 @@ const char *product_of(const problem *p, product *d)
     d->type_x = emit_input_type(p);
     d->type_w = w->dtype;
     d->is_w_fixed = w->is_const;
-    for (uint32_t i = 0; i < w->rank; i++)
-        d->is_w_fixed = d->is_w_fixed && problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        d->is_w_fixed = d->is_w_fixed && problem_dim_is_static(w->dim[i]);
+        d->is_w_empty = d->is_w_empty || w->dim[i].max <= 0;
+    }
     if (d->is_integer) {
         d->zero_x = product_zero_of(p, 2);
         d->zero_w = product_zero_of(p, 3);

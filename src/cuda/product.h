@@ -23,7 +23,7 @@ typedef struct product {
     product_zero zero_x, zero_w;        /* operands 2 and 3; of the factor's type */
     uint8_t      x_m, x_k, w_k, w_n;    /* axes: rows (matrices), depth, columns */
     uint8_t      spatial;               /* axes along which a filter slides; 0: matrices */
-    bool         is_w_fixed;            /* w is a constant whose sizes are known */
+    bool         is_w_fixed, is_w_empty; /* w is a constant whose sizes are known; one of them is 0 */
     product_slide slide;
 } product;
 

@@ -151,11 +151,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
             }
 }
 
-static const char *name_of(sinter_dtype d)
-{
-    return d == SINTER_DTYPE_F32 ? "float" : sinter_dtype_name(d);
-}
-
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
@@ -174,9 +169,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     emit_space s;
     space_of(p, &s);
     emit_text(&s, c->generated);
-    const char *image = name_of(p->in[0].dtype);
+    const char *image = emit_stored(p->in[0].dtype);
     text_printf(c->generated, "typedef %s type_x;\ntypedef %s type_w;\ntypedef %s zero_t;\n", image,
-                is_integer(p) ? "f16" : image, is_integer(p) ? name_of(p->in[1].dtype) : "u8");
+                is_integer(p) ? "f16" : image, is_integer(p) ? emit_stored(p->in[1].dtype) : "u8");
     return true;
 }
 

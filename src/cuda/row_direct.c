@@ -20,20 +20,8 @@ static bool is_served(sinter_dtype t)
 
 static void text_types(sinter_dtype t, text *to)
 {
-    static const struct {
-        sinter_dtype dtype;
-        const char *name;
-    } names[] = {
-        { SINTER_DTYPE_F64, "double" }, { SINTER_DTYPE_F32, "float" }, { SINTER_DTYPE_F16, "f16" },
-        { SINTER_DTYPE_BF16, "bf16" },  { SINTER_DTYPE_I64, "i64" },   { SINTER_DTYPE_U64, "u64" },
-        { SINTER_DTYPE_I32, "i32" },    { SINTER_DTYPE_U32, "u32" },   { SINTER_DTYPE_I16, "i16" },
-        { SINTER_DTYPE_U16, "u16" },    { SINTER_DTYPE_I8, "i8" },     { SINTER_DTYPE_U8, "u8" },
-    };
-    const char *name = "u8";
-    for (uint32_t i = 0; i < COUNT_OF(names); i++)
-        if (names[i].dtype == t) name = names[i].name;
     const char *sum = t == SINTER_DTYPE_F64 ? "double" : dtype_is_float(t) ? "float" : "i64";
-    text_printf(to, "typedef %s type_x;\ntypedef %s sum;\n", name, sum);
+    text_printf(to, "typedef %s type_x;\ntypedef %s sum;\n", emit_stored(t), sum);
 }
 
 static void space_of(const problem *p, emit_space *s)

@@ -132,15 +132,10 @@ static int float_number(sinter_dtype type)
     return type == SINTER_DTYPE_F32 ? 0 : type == SINTER_DTYPE_F16 ? 1 : type == SINTER_DTYPE_BF16 ? 2 : -1;
 }
 
-static bool is_given(const problem *p, uint32_t i)
-{
-    return i < p->count_in && p->in[i].dtype != SINTER_DTYPE_NONE;
-}
-
 /* Of the overlap and the threshold; those that are given have one type. */
 static sinter_dtype limit_type(const problem *p)
 {
-    return is_given(p, 3) ? p->in[3].dtype : is_given(p, 4) ? p->in[4].dtype : SINTER_DTYPE_F32;
+    return cuda_has_in(p, 3) ? p->in[3].dtype : cuda_has_in(p, 4) ? p->in[4].dtype : SINTER_DTYPE_F32;
 }
 
 static bool is_center(const problem *p)
@@ -172,10 +167,10 @@ static const char *nms_reject(const problem *p, const kernel_target *t)
     if (why) return why;
     REJECT_UNLESS(p->in[0].rank == 3 && p->in[1].rank == 3, "boxes or scores of another rank");
     REJECT_UNLESS(float_number(p->in[0].dtype) >= 0 && float_number(p->in[1].dtype) >= 0, "boxes or scores in f64");
-    REJECT_UNLESS(!is_given(p, 2) || p->in[2].dtype == SINTER_DTYPE_I64 || p->in[2].dtype == SINTER_DTYPE_I32,
+    REJECT_UNLESS(!cuda_has_in(p, 2) || p->in[2].dtype == SINTER_DTYPE_I64 || p->in[2].dtype == SINTER_DTYPE_I32,
                   "a number of boxes of another type");
     const sinter_dtype limit = limit_type(p);
-    REJECT_UNLESS(float_number(limit) >= 0 && (!is_given(p, 4) || p->in[4].dtype == limit), "limits of other types");
+    REJECT_UNLESS(float_number(limit) >= 0 && (!cuda_has_in(p, 4) || p->in[4].dtype == limit), "limits of other types");
     REJECT_UNLESS(most_of(&p->in[0]) <= (int64_t)1 << 26 && most_of(&p->in[1]) <= (int64_t)1 << 27 &&
                       most_of(&p->out[0]) <= (int64_t)1 << 27,
                   "more than 2^27 scores, or rows");
@@ -219,7 +214,7 @@ static bool nms_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "BOX_TYPE", float_number(p->in[0].dtype));
     cuda_code_define(c, "SCORE_TYPE", float_number(p->in[1].dtype));
     cuda_code_define(c, "LIMIT_TYPE", float_number(limit_type(p)));
-    cuda_code_define(c, "MOST_WIDE", !is_given(p, 2) || p->in[2].dtype == SINTER_DTYPE_I64);
+    cuda_code_define(c, "MOST_WIDE", !cuda_has_in(p, 2) || p->in[2].dtype == SINTER_DTYPE_I64);
     cuda_code_define(c, "TRIGGER", 1);
     return true;
 }
@@ -245,9 +240,9 @@ static sinter_status nms_launch(env *e, const problem *p, cuda_record *r, uint32
     cuda_patch_add(r, to, offsetof(nms_args, kept_box), PATCH_WORKSPACE, 0, (int64_t)room->box);
     CUDA_PATCH(r, to, boxes, PATCH_IN, 0);
     CUDA_PATCH(r, to, scores, PATCH_IN, 1);
-    if (is_given(p, 2) && view_count(&in[2])) CUDA_PATCH(r, to, most, PATCH_IN, 2);
-    if (is_given(p, 3) && view_count(&in[3])) CUDA_PATCH(r, to, overlap, PATCH_IN, 3);
-    if (is_given(p, 4) && view_count(&in[4])) CUDA_PATCH(r, to, least, PATCH_IN, 4);
+    if (cuda_has_in(p, 2) && view_count(&in[2])) CUDA_PATCH(r, to, most, PATCH_IN, 2);
+    if (cuda_has_in(p, 3) && view_count(&in[3])) CUDA_PATCH(r, to, overlap, PATCH_IN, 3);
+    if (cuda_has_in(p, 4) && view_count(&in[4])) CUDA_PATCH(r, to, least, PATCH_IN, 4);
     return SINTER_OK;
 }
 

@@ -237,7 +237,6 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     space_of(p, &space);
     emit_text(&space, c->generated);
     text *to = c->generated;
-    const sinter_dtype d = p->in[g.w].dtype;
     if (p->prologue) {
         prologue_space(p, &g, &space);
         emit_text(&space, to);
@@ -245,9 +244,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         c->may_spill = c->may_spill || p->prologue->count > 8;
     }
     text_printf(to, "typedef float sum;\ntypedef float acc_type;\ntypedef %s type_w;\nenum { INNER = 0 };\n",
-                d == SINTER_DTYPE_F32   ? "float"
-                : d == SINTER_DTYPE_F16 ? "f16"
-                                        : "bf16");
+                emit_stored(p->in[g.w].dtype));
     contract_text_outs(to, "batch_out", &g.c, CONTRACT_BATCH);
     contract_text_outs(to, "row_out", &g.c, g.x_lines);
     contract_text_outs(to, "col_out", &g.c, g.w_lines);

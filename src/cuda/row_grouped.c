@@ -155,11 +155,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     emit_space s;
     space_of(p, &s);
     emit_text(&s, c->generated);
-    const sinter_dtype d = p->in[0].dtype;
-    text_printf(c->generated, "typedef %s type_x;\n",
-                d == SINTER_DTYPE_F32   ? "float"
-                : d == SINTER_DTYPE_F16 ? "f16"
-                                        : "bf16");
+    text_printf(c->generated, "typedef %s type_x;\n", emit_stored(p->in[0].dtype));
     return true;
 }
 

@@ -52,26 +52,6 @@ enum line_op line_op_of(const problem *p)
     }
 }
 
-static int line_type_of(sinter_dtype dtype)
-{
-    switch (dtype) {
-    case SINTER_DTYPE_F32: return LINE_F32;
-    case SINTER_DTYPE_F64: return LINE_F64;
-    case SINTER_DTYPE_F16: return LINE_F16;
-    case SINTER_DTYPE_BF16: return LINE_BF16;
-    case SINTER_DTYPE_I8: return LINE_I8;
-    case SINTER_DTYPE_U8: return LINE_U8;
-    case SINTER_DTYPE_I16: return LINE_I16;
-    case SINTER_DTYPE_U16: return LINE_U16;
-    case SINTER_DTYPE_I32: return LINE_I32;
-    case SINTER_DTYPE_U32: return LINE_U32;
-    case SINTER_DTYPE_I64: return LINE_I64;
-    case SINTER_DTYPE_U64: return LINE_U64;
-    case SINTER_DTYPE_BOOL: return LINE_BOOL;
-    default: return -1;
-    }
-}
-
 enum line_acc line_acc_of(const problem *p)
 {
     const sinter_dtype t = line_input_type(p);
@@ -134,8 +114,8 @@ emit_space line_space(const lines *l, bool is_prologue, uint32_t vector)
 
 static const char *reject_lines(const problem *p, const lines *l)
 {
-    const int type = line_type_of(line_input_type(p));
-    REJECT_UNLESS(type >= 0 && line_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats or under a byte");
+    const int type = lines_type_of(line_input_type(p));
+    REJECT_UNLESS(type >= 0 && lines_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats or under a byte");
     if (!dtype_is_float(line_input_type(p))) {
         const enum line_op op = line_op_of(p);
         REJECT_UNLESS(line_is_reduction(p), "not of floats");
@@ -241,7 +221,7 @@ static bool line_code(const problem *p, const tactic *t, const kernel_target *ta
     const uint32_t loads = count_loads(l.p.epilogue);
     cuda_code_define(c, "OP", line_op_of(p));
     cuda_code_define(c, "ACC", line_acc_of(p));
-    cuda_code_define(c, "X_TYPE", line_type_of(line_input_type(p)));
+    cuda_code_define(c, "X_TYPE", lines_type_of(line_input_type(p)));
     cuda_code_define(c, "X_DENSE", !p->in[0].is_gapped);
     cuda_code_define(c, "EXACT", line_is_exact(&l, x.vector));
     cuda_code_define(c, "RANK", l.rank);

@@ -209,7 +209,7 @@ const char *mma_shape_of(const problem *p, mma_shape *s)
     s->is_conv = s->d.spatial > 0;
     s->is_transposed = s->d.kind == PRODUCT_TRANSPOSED;
     REJECT_UNLESS(!p->prologue || !s->is_transposed, "has a prologue");
-    REJECT_UNLESS(!s->is_conv || (s->d.is_w_fixed && is_static(p->in[0].dim[1])),
+    REJECT_UNLESS(!s->is_conv || (s->d.is_w_fixed && !s->d.is_w_empty && is_static(p->in[0].dim[1])),
                   "the filter is no constant of fixed size, or the number of "
                   "channels is not fixed");
     why = s->is_transposed ? transposed_shape(p, s) : s->is_conv ? conv_shape(p, s) : matmul_shape(p, s);

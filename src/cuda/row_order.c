@@ -33,17 +33,6 @@ static const tactic_field scan_fields[] = {
     FIELD(order_tactic, block, 32, 1024, true),
 };
 
-static int line_type_of(sinter_dtype dtype)
-{
-    static const int types[SINTER_DTYPE_COUNT] = {
-        [SINTER_DTYPE_F32] = 1 + LINE_F32,   [SINTER_DTYPE_F64] = 1 + LINE_F64, [SINTER_DTYPE_F16] = 1 + LINE_F16,
-        [SINTER_DTYPE_BF16] = 1 + LINE_BF16, [SINTER_DTYPE_I8] = 1 + LINE_I8,   [SINTER_DTYPE_U8] = 1 + LINE_U8,
-        [SINTER_DTYPE_I16] = 1 + LINE_I16,   [SINTER_DTYPE_U16] = 1 + LINE_U16, [SINTER_DTYPE_I32] = 1 + LINE_I32,
-        [SINTER_DTYPE_U32] = 1 + LINE_U32,   [SINTER_DTYPE_I64] = 1 + LINE_I64, [SINTER_DTYPE_U64] = 1 + LINE_U64,
-    };
-    return types[dtype] - 1;
-}
-
 static dim_range axis_range(const lines *l, const problem_operand *o)
 {
     return o->dim[l->gone[0]];
@@ -76,7 +65,8 @@ static const char *reject_any(const problem *p, lines *l)
 {
     const char *why = lines_of(p, false, l);
     if (why) return why;
-    REJECT_UNLESS(line_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats, bool or under a byte");
+    REJECT_UNLESS(lines_type_of(p->in[0].dtype) >= 0 && p->in[0].dtype != SINTER_DTYPE_BOOL,
+                  "a type of 8-bit floats, bool or under a byte");
     REJECT_UNLESS(l->gone_count == 1, "more than one axis");
     REJECT_UNLESS(cuda_range_most(axis_range(l, &l->in[0])) <= INT32_MAX / 2, "lines of more than 2^30 elements");
     int64_t rows = 1;
@@ -170,7 +160,7 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     if (index || lines_of(p, false, &l)) return false;
     c->source = "topk.cu";
     c->entry = "top_k";
-    cuda_code_define(c, "X_TYPE", line_type_of(p->in[0].dtype));
+    cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "KEPT", l.kept_count);
     cuda_code_define(c, "LARGEST", ((const attrs_top_k *)p->attrs)->largest != 0);
     cuda_code_define(c, "SELECT", x.kind);
@@ -296,7 +286,7 @@ static bool scan_code(const problem *p, const tactic *t, const kernel_target *ta
     if (index || lines_of(p, false, &l)) return false;
     c->source = "scan.cu";
     c->entry = "scan";
-    cuda_code_define(c, "X_TYPE", line_type_of(p->in[0].dtype));
+    cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "KEPT", l.kept_count);
     cuda_code_define(c, "PRODUCT", a->is_product != 0);
     cuda_code_define(c, "REVERSE", a->reverse != 0);

@@ -226,24 +226,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 /* ---- code ---- */
 
-static const char *type_name(sinter_dtype t)
-{
-    switch (t) {
-    case SINTER_DTYPE_F64: return "double";
-    case SINTER_DTYPE_F32: return "float";
-    case SINTER_DTYPE_F16: return "f16";
-    case SINTER_DTYPE_BF16: return "bf16";
-    case SINTER_DTYPE_I64: return "i64";
-    case SINTER_DTYPE_U64: return "u64";
-    case SINTER_DTYPE_I32: return "i32";
-    case SINTER_DTYPE_U32: return "u32";
-    case SINTER_DTYPE_I16: return "i16";
-    case SINTER_DTYPE_U16: return "u16";
-    case SINTER_DTYPE_I8: return "i8";
-    default: return "u8";
-    }
-}
-
 enum { REDUCE_THREADS = 128 };
 
 static bool simt_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -296,11 +278,11 @@ static bool simt_code(const problem *p, const tactic *t, const kernel_target *ta
     space_of(p, &s, &space);
     emit_text(&space, c->generated);
     text *to = c->generated;
-    text_printf(to, "typedef %s sum;\ntypedef %s acc_type;\n", type_name(s.sum), type_name(s.acc));
+    text_printf(to, "typedef %s sum;\ntypedef %s acc_type;\n", emit_stored(s.sum), emit_stored(s.acc));
     for (uint32_t i = 0; i < 2; i++) {
         const simt_side *d = &s.side[i];
         const sinter_dtype type = d->is_packed ? s.sum : d->input ? p->in[d->input].dtype : emit_input_type(p);
-        text_printf(to, "typedef %s type_%s;\n", type_name(type), i ? "q" : "p");
+        text_printf(to, "typedef %s type_%s;\n", emit_stored(type), i ? "q" : "p");
     }
     if (p->prologue && !index) {
         emit_space before;

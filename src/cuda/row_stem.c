@@ -113,7 +113,7 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
     const product_slide *a = &d.slide;
     const problem_operand *x = &p->in[0], *w = &p->in[1];
     REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= 2, "no convolution along one axis or two");
-    REJECT_UNLESS(d.is_w_fixed, "the filter is no constant of fixed size");
+    REJECT_UNLESS(d.is_w_fixed && !d.is_w_empty, "the filter is no constant of fixed size");
     REJECT_UNLESS(a->groups == 1 && is_static(x->dim[1]) && x->dim[1].max == w->dim[1].max, "has groups");
     REJECT_UNLESS(x->dim[1].max <= CHANNELS_MOST, "more than 8 input channels");
     why = prologue_fits(p);

@@ -87,7 +87,8 @@ const char *window_reject(const problem *p)
     if (why) return why;
     REJECT_UNLESS(!p->prologue, "has a prologue");
     REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= 2, "no convolution along one axis or two");
-    REJECT_UNLESS(d.is_w_fixed && !p->in[1].is_strided, "the filter is no dense constant of fixed size");
+    REJECT_UNLESS(d.is_w_fixed && !d.is_w_empty && !p->in[1].is_strided,
+                  "the filter is no dense constant of fixed size");
     const window g = window_of(p, p->attrs);
     REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
                   "a filter of more than 11 taps along an axis");
