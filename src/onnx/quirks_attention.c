@@ -464,12 +464,17 @@ void convert_group_query_attention(onnx_call *c)
     const dim all = call_k(c, is_packed ? n[0] + 2 * n[1] : n[0]),
               size = call_quotient(c, call_dim(c, call_in(c, 0), 2), all);
     int64_t width = 0, half = 0;
-    if (!dim_is_const(c->b.g->dims, size, &width) || width < 1)
-        REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    const bool is_known = dim_is_const(c->b.g->dims, size, &width);
+    if (is_known && width < 1) REJECT(c, INVALID_MODEL, "a head has no elements");
     const bool turns = call_int(c, "do_rotary", 0) != 0;
     ir_value_id angle[2] = { call_in(c, 7), call_in(c, 8) }, x[3];
-    if (turns && (!angle[0] || !angle[1] || !call_size(c, angle[0], 1, &half) || half < 1 || 2 * half > width))
+    if (turns && (!angle[0] || !angle[1] || call_rank(c, angle[0]) != 2))
         REJECT(c, INVALID_MODEL, "do_rotary without caches that fit");
+    if (c->b.status) return;
+    if (turns && call_size(c, angle[0], 1, &half) && (half < 1 || half > INT32_MAX || (is_known && 2 * half > width)))
+        REJECT(c, INVALID_MODEL, "do_rotary without caches that fit");
+    if (c->b.status) return;
+    const dim turning = turns ? call_dim(c, angle[0], 1) : call_k(c, 0);
     const dim column[2] = { at.batch, call_k(c, 1) };
     ir_value_id place = call_in(c, 9);
     if (turns && !place) {
@@ -480,12 +485,13 @@ void convert_group_query_attention(onnx_call *c)
         angle[i] = build_unsqueezed(&c->b, build_gather(&c->b, angle[i], place, NULL), 2);
     dim from = call_k(c, 0);
     for (uint32_t i = 0; i < 3 && !c->b.status; i++) {
-        const dim wide = call_k(c, n[i] * width), apart[4] = { at.batch, at.tokens, call_k(c, n[i]), size };
+        const dim wide = dim_mul(c->b.g->dims, call_k(c, n[i]), size),
+                  apart[4] = { at.batch, at.tokens, call_k(c, n[i]), size };
         x[i] = is_packed ? build_part(&c->b, call_in(c, 0), 2, from, 1, wide) : call_in(c, i);
         from = dim_add(c->b.g->dims, from, wide);
         x[i] = build_shaped(&c->b, x[i], apart, 4);
         if (turns && i < 2)
-            x[i] = rotated(c, x[i], angle[0], angle[1], call_k(c, half), call_int(c, "rotary_interleaved", 0) != 0);
+            x[i] = rotated(c, x[i], angle[0], angle[1], turning, call_int(c, "rotary_interleaved", 0) != 0);
         x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
     if (c->b.status) return;
@@ -493,7 +499,8 @@ void convert_group_query_attention(onnx_call *c)
     h.v = cached(c, &at, call_in(c, 4), x[2]);
     h.scale = call_real(c, "scale", 0);
     h.softcap = call_real(c, "softcap", 0);
-    if (h.scale == 0) h.scale = 1 / sqrt((double)width);
+    if (h.scale == 0) scale_default(c, &h);
+    if (c->b.status) return;
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
     const ir_value_id start = build_shaped(&c->b, at.start, each, 4);
     const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0);

@@ -36,16 +36,16 @@ static ir_value_id modified(onnx_call *c, const char *name, ir_value_id x)
 
 void convert_flex_attention(onnx_call *c)
 {
-    const ir_value_id q = call_in(c, 0);
+    ir_value_id q = call_in(c, 0);
     ir_value_id k = call_in(c, 1), v = call_in(c, 2);
-    double scale = 0;
+    double scale = 1;
     int64_t size = 0;
     if (!q || !k || !v || call_rank(c, q) != 4 || call_rank(c, k) != 4 || call_rank(c, v) != 4)
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 4");
     if (c->b.status) return;
+    const bool is_late = !call_attr(c, "scale") && !call_size(c, q, 3, &size); /* a run knows the size of a head */
     if (call_attr(c, "scale")) scale = call_real(c, "scale", 1);
-    else if (call_size(c, q, 3, &size) && size > 0) scale = 1 / sqrt((double)size);
-    else REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    else if (size > 0) scale = 1 / sqrt((double)size);
     const sinter_dtype own = call_type(c, q), narrow = own == SINTER_DTYPE_F64 ? own : SINTER_DTYPE_F32,
                        type = call_attr(c, "softmax_precision") ? call_dtype(c, call_int(c, "softmax_precision", 1))
                                                                 : narrow;
@@ -53,13 +53,16 @@ void convert_flex_attention(onnx_call *c)
     if (!call_attr(c, "score_mod") && !call_attr(c, "prob_mod") && type == narrow) {
         attrs_attention *a = DEFAULTS(attention);
         a->scale = scale;
+        if (is_late) q = build_mul(&c->b, q, build_typed(&c->b, quirk_head_scale(c, call_dim(c, q, 3)), own));
         c->out[0] = build_emit(&c->b, OP_attention, a, (ir_value_id[]){ q, k, v }, 3);
         return;
     }
     k = quirk_repeat_heads(c, k, q);
     v = quirk_repeat_heads(c, v, q);
     const ir_value_id scores = product(c, q, k, true, type),
-                      wide = build_mul(&c->b, scores, build_scalar_like(&c->b, scores, scale)),
+                      factor = is_late ? build_typed(&c->b, quirk_head_scale(c, call_dim(c, q, 3)), type)
+                                       : build_scalar_like(&c->b, scores, scale),
+                      wide = build_mul(&c->b, scores, factor),
                       p = build_softmax(&c->b, modified(c, "score_mod", wide), &(attrs_softmax){ .axis = 3 }),
                       values = build_typed(&c->b, v, type),
                       y = product(c, modified(c, "prob_mod", p), values, false, type);

@@ -175,6 +175,7 @@ uint32_t grow_leaf(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank, b
     gmodel *m = g->m;
     gdim dims[SINTER_RANK_MAX] = { { 0, 0 } };
     if (!grow_fits(g, d, rank)) return G_NONE;
+    if (!is_const && m->scope.at[0].param.count >= G_IO / 2) return G_NONE; /* the rest is for lists of integers */
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = (gdim){ G_NONE, d[i].at[0] };
         if (gsize_is_const(g, d[i])) continue;

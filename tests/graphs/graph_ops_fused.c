@@ -94,11 +94,16 @@ static bool rotary(grow *g, const gop *op)
 static bool grouped(grow *g, const gop *op)
 {
     const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2),
-                  half = 4 * grow_between(g, 1, 2), width = 2 * half, tokens = grow_between(g, 1, 5),
+                  half = 4 * grow_between(g, 1, 2), tokens = grow_between(g, 1, 5),
                   past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0;
-    const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, gsize_of(heads * width) },
-                k[3] = { batch, t, gsize_of(groups * width) },
-                c[4] = { batch, gsize_of(groups), gsize_of(past), gsize_of(width) };
+    const bool turns = grow_one_in(g, 2);
+    gsize width = gsize_of(2 * half), wide = width, few;
+    if (!turns && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
+    if (gsize_min(g, width) < 1) return false;
+    wide = few = width;
+    for (uint32_t i = 0; i < G_ENVS; i++) wide.at[i] *= heads, few.at[i] *= groups;
+    const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, wide }, k[3] = { batch, t, few },
+                c[4] = { batch, gsize_of(groups), gsize_of(past), width };
     const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
                    value = grow_one_in(g, 3) ? key : grow_shaped(g, SINTER_DTYPE_F32, k, 3),
                    cache = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
@@ -106,7 +111,6 @@ static bool grouped(grow *g, const gop *op)
                    lengths = grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
                                        (gfill){ (double)(tokens - 1), (double)(past + tokens - 1), 1, 7 }),
                    total = grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens));
-    const bool turns = grow_one_in(g, 2);
     const uint32_t cosine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
                    sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT, n = grow_begin(g, op->name);
     const uint32_t in[9] = { query, key, value, cache, other, lengths, total, cosine, sine };

@@ -41,8 +41,10 @@ static bool flex(grow *g, const gop *op)
     const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), width = grow_between(g, 1, 6);
     const gsize batch = grow_size(g), s = grow_size(g), t = grow_size(g);
     if (gsize_min(g, t) < 1) return false;
-    const gsize q[4] = { batch, gsize_of(heads), s, gsize_of(width) }, k[4] = { batch, gsize_of(groups), t, q[3] },
+    const gsize depth = grow_one_in(g, 2) ? grow_size(g) : gsize_of(width), q[4] = { batch, gsize_of(heads), s, depth },
+                k[4] = { batch, gsize_of(groups), t, depth },
                 v[4] = { batch, k[1], t, gsize_of(grow_between(g, 1, 6)) };
+    if (gsize_min(g, depth) < 1) return false;
     const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 4), key = grow_shaped(g, SINTER_DTYPE_F32, k, 4),
                    value = grow_shaped(g, SINTER_DTYPE_F32, v, 4), n = grow_begin(g, op->name);
     grow_in(g, n, query);

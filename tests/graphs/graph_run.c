@@ -65,14 +65,13 @@ static bool is_accepted(const char *why)
 
 /* ---- one engine ---- */
 
-enum { IO_MAX = 64 };
 typedef struct runner {
     const gmodel *m;
     const grun *o;
     gverdict *v;
     sinter_engine *engine;
     sinter_context *context;
-    guarded in[IO_MAX], out[IO_MAX];
+    guarded in[G_IO], out[G_IO];
     uint64_t seed;
 } runner;
 
@@ -98,12 +97,12 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
                            sinter_buffer *out, sinter_error *error)
 {
     sinter_env_options log = SINTER_ENV_OPTIONS;
-    sinter_shape_range range[G_PROFILES][IO_MAX];
+    sinter_shape_range range[G_PROFILES][G_IO];
     sinter_profile profile[G_PROFILES];
     const gscope *s = &m->scope.at[0];
     for (uint32_t p = 0; p < m->profiles; p++) {
         uint32_t count = 0;
-        for (uint32_t i = 0; i < s->param.count && count < IO_MAX; i++) {
+        for (uint32_t i = 0; i < s->param.count && count < G_IO; i++) {
             const gvalue *x = &m->value.at[s->param.at[i]];
             sinter_shape_range *r = &range[p][count++];
             *r = (sinter_shape_range){ .input = x->name, .rank = x->rank };
@@ -159,7 +158,7 @@ static bool run(runner *r, uint32_t k)
 {
     const gscope *s = &r->m->scope.at[0];
     sinter_error error = { 0 };
-    for (uint32_t i = 0; i < s->param.count && i < IO_MAX; i++) {
+    for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
         const gvalue *v = &r->m->value.at[s->param.at[i]];
         const gtensor *t = v->at[k][0];
         guard_free(&r->in[i]);
@@ -170,7 +169,7 @@ static bool run(runner *r, uint32_t k)
         if (sinter_context_set_input(r->context, v->name, &x, &error) != SINTER_OK)
             return fail(r->v, "input", error.text);
     }
-    for (uint32_t i = 0; i < s->result.count && i < IO_MAX; i++) {
+    for (uint32_t i = 0; i < s->result.count && i < G_IO; i++) {
         const gvalue *v = &r->m->value.at[s->result.at[i]];
         const size_t size = v->at[k][0]->size;
         guarded next = { 0 };
@@ -185,7 +184,7 @@ static bool run(runner *r, uint32_t k)
         r->out[i] = next;
     }
     if (sinter_context_run(r->context, &error) != SINTER_OK) return fail(r->v, "run", error.text);
-    for (uint32_t i = 0; i < s->param.count && i < IO_MAX; i++) {
+    for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
         const gtensor *t = r->m->value.at[s->param.at[i]].at[k][0];
         if (t->size && memcmp(r->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
     }
@@ -270,6 +269,8 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     sinter_error error = { 0 };
     runner r = { .m = m, .o = o, .v = v, .seed = o->seed };
     v->stage[0] = 0;
+    if (m->scope.at[0].param.count > G_IO || m->scope.at[0].result.count > G_IO)
+        return fail(v, "judge", "more inputs or outputs than this test can give");
     bytes model = gmodel_onnx(m);
     if (o->rewrite && !rewritten(o, v, &model)) {
         free(model.at);
@@ -293,7 +294,7 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     if (s != SINTER_OK) return fail(v, "load", error.text);
     const bool is_fine = is_true && run_all(&r);
     sinter_engine_release(r.engine);
-    for (uint32_t i = 0; i < IO_MAX; i++) {
+    for (uint32_t i = 0; i < G_IO; i++) {
         guard_free(&r.in[i]);
         guard_free(&r.out[i]);
     }
