@@ -63,6 +63,18 @@ const char *codes_form_of(const problem *p, codes_form *f)
     return NULL;
 }
 
+const codes_dot_set *codes_dot_of(isa_level isa, const codes_form *f)
+{
+    const int32_t zero = f->zero_point + (f->kind == CODE_S8 ? 128 : 0);
+    if ((int)f->kind >= CODES_DOT_KINDS || zero < 0 || zero > UINT8_MAX) return NULL;
+#if CPU_HAS_X86
+    if (isa == ISA_AVX512) return level_avx512_codes_dot;
+    if (isa == ISA_AVX2) return level_avx2_codes_dot;
+#endif
+    (void)isa;
+    return NULL;
+}
+
 /* ---- packing ---- */
 
 static int64_t panels_of(const codes_form *f, isa_level isa)
@@ -163,9 +175,10 @@ static size_t x_size(const codes_form *f, int64_t rows)
     return size_align(size_mul(size_mul((size_t)rows, (size_t)terms_of(f)), sizeof(float)), 64);
 }
 
+/* One of each chunk, and one of each place. */
 static size_t sum_size(const codes_form *f, int64_t rows)
 {
-    return size_align(size_mul(size_mul((size_t)rows, (size_t)chunks_of(f)), sizeof(float)), 64);
+    return size_align(size_mul(size_mul((size_t)rows, (size_t)chunks_of(f)), (1 + CODES_PLACES) * sizeof(float)), 64);
 }
 
 size_t codes_scratch_size(const gemm_params *p, int64_t rows)
@@ -223,9 +236,30 @@ void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end,
     }
 }
 
-bool codes_prepare(const gemm_params *p, const float *a, void *scratch)
+/* Rows of digits, then their steps, then their sums. */
+static int dot_prepare(const gemm_params *p, const float *a, char *scratch)
 {
     const codes_form *f = &p->codes->form;
+    const codes_dot_set *set = codes_dot_of(p->isa, f);
+    int32_t *digit = (int32_t *)(void *)scratch;
+    float *step = (float *)(void *)(scratch + x_size(f, p->m));
+    int32_t *sum = (int32_t *)(void *)(step + p->m * chunks_of(f));
+    int places = 3;
+    for (int64_t r = 0; r < p->m; r++) {
+        const int own = set->places(a + r * p->a_row, p->a_col, p->k, terms_of(f), chunk_of(f));
+        if (!own) return 0;
+        if (own > places) places = own;
+    }
+    for (int64_t r = 0; r < p->m; r++)
+        set->digits(a + r * p->a_row, p->a_col, p->k, terms_of(f), chunk_of(f), f->kind == CODE_4, places,
+                    digit + r * terms_of(f), sum + r * chunks_of(f) * CODES_PLACES, step + r * chunks_of(f));
+    return places;
+}
+
+int codes_prepare(const gemm_params *p, const float *a, void *scratch)
+{
+    const codes_form *f = &p->codes->form;
+    if (p->tactic.dot) return dot_prepare(p, a, scratch);
     float *x = scratch, *sum = (float *)(void *)((char *)scratch + x_size(f, p->m));
     bool is_finite = true;
     for (int64_t r = 0; r < p->m; r++)
@@ -257,21 +291,27 @@ static void finish(const gemm_params *p, int64_t row, int64_t rows, int64_t col,
     }
 }
 
-void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t residual_at, float *c, void *scratch,
-                 void *post_user)
+void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int places, int64_t residual_at, float *c,
+                 void *scratch, void *post_user)
 {
     const codes_form *f = &p->codes->form;
     const codes_set *set = level_of(p->isa)->codes;
-    codes_tile_fn *const *run = set->run[f->kind];
+    const bool is_dot = p->tactic.dot;
+    codes_tile_fn *const *run = is_dot ? &codes_dot_of(p->isa, f)->run[f->kind][places - 3] : set->run[f->kind];
+    const int64_t most = is_dot ? 1 : set->rows;
     const float *x = scratch, *sum = (const float *)(const void *)((const char *)scratch + x_size(f, p->m));
+    const int32_t *digit = scratch, *digit_sum = (const int32_t *)(const void *)(sum + p->m * chunks_of(f));
     const int64_t width = width_of(p->isa), col = panel * width, cols = f->w.n - col < width ? f->w.n - col : width;
     codes_tile t = tile_of(p, panel);
     t.c = (float *)(void *)((char *)scratch + x_size(f, p->m) + sum_size(f, p->m));
-    const int64_t parts = (p->m + set->rows - 1) / set->rows;
+    const int64_t parts = (p->m + most - 1) / most;
     for (int64_t i = 0; i < parts; i++) {
         const int64_t row = p->m * i / parts, rows = p->m * (i + 1) / parts - row;
         t.x = x + row * t.ldx;
         t.sum = sum + row * t.chunks;
+        t.digit = digit + row * t.ldx;
+        t.digit_sum = digit_sum + row * t.chunks * CODES_PLACES;
+        t.step = t.sum;
         run[rows - 1](&t);
         finish(p, row, rows, col, cols, residual_at, t.c, width, c);
         if (p->epilogue.post) p->epilogue.post(post_user, batch, row, rows, col, cols, c + row * p->ldc + col, p->ldc);

@@ -53,6 +53,8 @@ typedef struct codes_tile {
     int32_t zero_point;
     float unit;
     sinter_dtype scale_type;
+    const int32_t *digit, *digit_sum;   /* for codes_dot_set instead of x and sum: [terms], [chunk][4] */
+    const float *step;                  /* of each chunk: what a digit of the lowest place is worth */
 } codes_tile;
 
 typedef void codes_tile_fn(const codes_tile *t);
@@ -69,6 +71,31 @@ typedef struct codes_set {
                     float *sum);
 } codes_set;
 
+/* The loops of instruction sets that multiply bytes, for codes that are integers.
+ *
+ * The numbers of a row of A become whole multiples of a step, one for each chunk: a power of 2, so small that the
+ * largest number of the chunk takes 23 bits, or 31. These are 3 or 4 signed bytes, the digits of a number to the base
+ * 256. Sums of codes by digits are exact; they meet at the end of a chunk. So what is lost is what a number has below
+ * the step of its chunk. For each 8 codes of 4 bits, or 4 of 8, digits are four words, of the lowest place first: 4
+ * terms each, and of 4 bits those of the even terms before those of the odd ones. */
+enum { CODES_PLACES = 4, CODES_DOT_KINDS = CODE_U8 + 1 };
+typedef struct codes_dot_set {
+    /* Places that a row needs: 3 where no chunk has a number far above the mean of its others, which it would leave
+     * with few bits; 4; or 0: numbers are not finite, or too large or too small for steps. */
+    int (*places)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk);
+    void (*digits)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, int places,
+                   int32_t *digit, int32_t *sum, float *step);
+    codes_tile_fn *run[CODES_DOT_KINDS][2]; /* of one row, by kind and places - 3 */
+} codes_dot_set;
+
+#if CPU_HAS_X86
+extern const codes_dot_set *const level_avx2_codes_dot, *const level_avx512_codes_dot;
+#endif
+
+/* The loops by digits of a level; NULL where it has none, or they do not take such codes. They need the features of
+ * GEMM_U8_DOT. */
+const codes_dot_set *codes_dot_of(isa_level isa, const codes_form *f);
+
 /* The B of a product (gemm_params.codes), and whether its rows are few enough to be multiplied with codes. */
 typedef struct gemm_codes {
     codes_form form;
@@ -83,10 +110,10 @@ size_t codes_scratch_size(const gemm_params *p, int64_t rows);
 int64_t codes_depth(const gemm_params *p);
 /* Panels of B as gemm_pack makes them, of columns [col, end), and of the terms [k, k + terms) of one such depth. */
 void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b);
-/* Rows [0, m) of one matrix times panel `panel`. False: the numbers of A are too large or too small for codes, and the
- * weight has to be expanded. */
-bool codes_prepare(const gemm_params *p, const float *a, void *scratch);
-void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t residual_at, float *c, void *scratch,
-                 void *post_user);
+/* Rows [0, m) of one matrix times panel `panel`. What preparing returns is what the panels are told; 0: the numbers of A
+ * are too large or too small for codes, and the weight has to be expanded. */
+int  codes_prepare(const gemm_params *p, const float *a, void *scratch);
+void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int places, int64_t residual_at, float *c,
+                 void *scratch, void *post_user);
 
 #endif

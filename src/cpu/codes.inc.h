@@ -22,12 +22,7 @@ static inline bool is_float(const code_kind kind)
     return kind >= CODE_F4;
 }
 
-static inline vec scale_at(const void *scale, sinter_dtype type, int64_t at)
-{
-    if (type == SINTER_DTYPE_F32) return v_load((const float *)scale + at);
-    if (type == SINTER_DTYPE_F16) return v_load_f16((const uint16_t *)scale + at);
-    return v_of_bits(vi_sll(vi_load_u16((const uint16_t *)scale + at), 16));
-}
+#include "cpu/codes_along.inc.h"
 
 /* Term i of a word, as an integer. */
 static inline __attribute__((always_inline)) veci code_of(veci word, const int i, const code_kind kind)
@@ -58,12 +53,6 @@ static inline __attribute__((always_inline)) vec factor_of(veci word, const int 
     if (is_float(kind)) return float_of(word, i, kind, unit);
     if (kind != CODE_4) return vi_to_f32(vi_sub(code_of(word, i, kind), zero));
     return vi_to_f32(i < 7 ? vi_and(word, vi_set(15 << (i * 4))) : code_of(word, i, kind));
-}
-
-static inline veci zero_at(const codes_tile *t, int64_t at, const code_kind kind)
-{
-    if (!t->zero) return vi_set(t->zero_point);
-    return kind == CODE_S8 ? vi_load_i8((const int8_t *)t->zero + at) : vi_load_u8(t->zero + at);
 }
 
 /* `vectors` vectors of the panel from `first` on. */

@@ -25,7 +25,8 @@ typedef struct gemm_tactic {
     uint8_t unit : 4;    /* gemm_unit                                                                  */
     uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
     uint8_t copy_a : 4; /* 1: rows of A are first copied beside each other (strides that collide)      */
-    uint8_t ahead : 4;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
+    uint8_t dot : 2;    /* 1: codes are multiplied with digits of A (codes_dot_set)                    */
+    uint8_t ahead : 2;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
     uint8_t direct;   /* B in codes: rows of A at most that are multiplied with them; else 0           */
     uint16_t block_m; /* register tiles of a work tile; 0: all                                         */
     uint16_t block_n; /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */

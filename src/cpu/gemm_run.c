@@ -184,14 +184,14 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
     gemm_grid each = *g;
     each.n_blocks = each.panels;
     each.m_blocks = 1;
-    bool is_finite = false;
+    int places = 0;
     for (int64_t tile = begin, seen = -1; tile < end; tile++) {
         const int64_t batch = tile / panels, panel = tile % panels;
         const matrix_at at = matrix_of(p, batch);
-        if (batch != seen) is_finite = codes_prepare(p, (const float *)p->a + at.a, own);
+        if (batch != seen) places = codes_prepare(p, (const float *)p->a + at.a, own);
         seen = batch;
-        if (is_finite) {
-            codes_panel(p, batch, panel, at.residual, (float *)p->c + at.c, own, post_user);
+        if (places) {
+            codes_panel(p, batch, panel, places, at.residual, (float *)p->c + at.c, own, post_user);
             continue;
         }
         for (int64_t i = panel * wide; i < (panel + 1) * wide && i < each.panels; i++)

@@ -114,7 +114,7 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.copy_a > 1 || t.ahead > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.dot != 0 || t.copy_a > 1 || t.ahead > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";

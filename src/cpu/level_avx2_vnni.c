@@ -30,3 +30,8 @@
 #include "cpu/gemm_unit.inc.h"
 
 const gemm_tile_set *const level_avx2_vnni = &unit_set_u8_dot;
+
+#define DOT(s, bytes, digits) _mm256_dpbusd_avx_epi32(s, bytes, digits)
+#include "cpu/codes_dot.inc.h"
+
+const codes_dot_set *const level_avx2_codes_dot = &codes_dot;

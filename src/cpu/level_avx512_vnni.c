@@ -32,3 +32,8 @@
 #include "cpu/depthwise_byte_quads.inc.h"
 
 const gemm_tile_set *const level_avx512_vnni = &unit_set_u8_dot;
+
+#define DOT(s, bytes, digits) _mm512_dpbusd_epi32(s, bytes, digits)
+#include "cpu/codes_dot.inc.h"
+
+const codes_dot_set *const level_avx512_codes_dot = &codes_dot;

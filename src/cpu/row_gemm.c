@@ -218,7 +218,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     record *r = to;
     const attrs_matmul *at = attrs;
     isa_level isa;
-    TRY(row_unit_bind(e, p, t, unit_of(t), &isa));
+    TRY(row_unit_bind(e, p, t, tactic_of(t).dot ? GEMM_U8_DOT : unit_of(t), &isa));
     memset(&r->params, 0, sizeof r->params);
     gemm_params *g = &r->params;
     const view *a = &in[0], *b = &in[1], *y = &out[0];
@@ -343,12 +343,15 @@ static const uint8_t direct_rows[] = { 12, 24, GEMM_DIRECT_MAX };
 
 static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    gemm_tactic list[GEMM_TACTICS_MAX], kept[2 * GEMM_TACTICS_MAX];
+    gemm_tactic list[GEMM_TACTICS_MAX], kept[4 * GEMM_TACTICS_MAX];
     gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     s.cache = t->cache_l2;
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
     int kept_count = 0;
     bool has_direct = false;
+    codes_form f;
+    const bool has_dot = !codes_form_of(p, &f) && codes_dot_of((isa_level)t->isa, &f) && !t->is_exact &&
+                         !(gemm_unit_needs((isa_level)t->isa, GEMM_U8_DOT) & ~t->features);
     for (int i = 0; i < count; i++) {
         if (CODES_VECTORS % list[i].vectors) continue;
         for (size_t k = 0; k < COUNT_OF(direct_rows); k++) {
@@ -357,7 +360,15 @@ static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink 
             if (is_direct && has_direct) continue;                       /* however panels are cut */
             has_direct = has_direct || is_direct;
             kept[kept_count] = list[i];
-            kept[kept_count++].direct = direct_rows[k];
+            kept[kept_count].direct = direct_rows[k];
+            kept[kept_count++].ahead = 0;
+            if (!has_dot) continue;
+            if (is_direct) {
+                kept[kept_count] = kept[kept_count - 1];
+                kept_count++;
+            }
+            kept[kept_count - 1].dot =
+                1; /* where the usual size is not multiplied with codes, nothing says otherwise */
         }
     }
     row_tactics_add(t, kept, kept_count, sizeof *kept, out);
@@ -368,27 +379,29 @@ static bool codes_check(const problem *p, const tactic *t)
     const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     gemm_tactic own = tactic_of(t);
     if (!row_tactic_check(t, sizeof own) || own.direct > GEMM_DIRECT_MAX || !own.vectors) return false;
-    own.direct = 0;
+    codes_form f;
+    if (own.dot && (own.dot > 1 || codes_form_of(p, &f) || !codes_dot_of(row_isa(t), &f))) return false;
+    own.direct = own.dot = 0;
     return CODES_VECTORS % own.vectors == 0 && !gemm_tactic_check(row_isa(t), &s, own);
 }
 
 static void codes_print(const tactic *t, text *out)
 {
     print(t, out);
-    text_printf(out, " direct%u", tactic_of(t).direct);
+    text_printf(out, " direct%u%s", tactic_of(t).direct, tactic_of(t).dot ? " dot" : "");
 }
 
 /* As gemm_cost: on a core of no particular machine. */
 static double codes_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    static const double vector_ns = 0.15, expand_steps = 3, direct_steps = 1.2;
+    static const double vector_ns = 0.15, expand_steps = 3, direct_steps = 1.2, dot_steps = 0.3;
     const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     const gemm_tactic own = tactic_of(t);
     const int32_t lanes = level_of(row_isa(t))->gemm->lanes;
     const double vectors = (double)((s.n + lanes - 1) / lanes) * (double)s.k;
     gemm_shape packed = s;
     packed.b_raw = false;
-    const double ns = s.m <= own.direct ? vector_ns * vectors * ((double)s.m + direct_steps)
+    const double ns = s.m <= own.direct ? vector_ns * vectors * ((double)s.m + (own.dot ? dot_steps : direct_steps))
                                         : gemm_cost(row_isa(t), &packed, own) + vector_ns * vectors * expand_steps;
     return (ns * (double)batch_of(p) + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) + 500;
 }
