@@ -110,8 +110,8 @@ size_t codes_scratch_size(const gemm_params *p, int64_t rows);
 int64_t codes_depth(const gemm_params *p);
 /* Panels of B as gemm_pack makes them, of columns [col, end), and of the terms [k, k + terms) of one such depth. */
 void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b);
-/* Rows [0, m) of one matrix times panel `panel`. What preparing returns is what the panels are told; 0: the numbers of A
- * are too large or too small for codes, and the weight has to be expanded. */
+/* Rows [0, m) of one matrix times panel `panel`. What preparing returns is what the panels are told; 0: the numbers of
+ * A are too large or too small for codes, and the weight has to be expanded. */
 int  codes_prepare(const gemm_params *p, const float *a, void *scratch);
 void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int places, int64_t residual_at, float *c,
                  void *scratch, void *post_user);

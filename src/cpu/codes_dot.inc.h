@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) void dot_part(const codes_tile *t, 
 #define DOT_TILE(kind, name, places)                                                                                   \
     static void name(const codes_tile *t)                                                                              \
     {                                                                                                                  \
-        for (int first = 0; first < CODES_VECTORS; first += DOT_VECTORS) dot_part(t, first, DOT_VECTORS, places, kind); \
+        for (int at = 0; at < CODES_VECTORS; at += DOT_VECTORS) dot_part(t, at, DOT_VECTORS, places, kind);            \
     }
 DOT_TILE(CODE_4, dot_4_3, 3)
 DOT_TILE(CODE_4, dot_4_4, 4)
@@ -167,7 +167,8 @@ static void dot_digits(const float *a, int64_t stride, int64_t k, int64_t terms,
             const eight_halves pairs = (eight_halves)to;
             sums += ((eight_halves)((eight_halves)(pairs << 8) >> 8)) + (pairs >> 8);
         }
-        for (int p = 0; p < CODES_PLACES; p++) sum[p] = sums[2 * p] + sums[2 * p + 1] + sums[2 * p + 8] + sums[2 * p + 9];
+        for (int p = 0; p < CODES_PLACES; p++)
+            sum[p] = sums[2 * p] + sums[2 * p + 1] + sums[2 * p + 8] + sums[2 * p + 9];
     }
 }
 
