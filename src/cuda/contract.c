@@ -402,25 +402,27 @@ const char *contract_with_codes(const problem *p, const void *attrs, const view 
 
 /* ---- for kernels ---- */
 
-void contract_text_outs(text *to, const char *name, const contract *c, contract_role role)
+static void text_axes(text *to, const char *name, const contract *c, contract_role role, bool is_out)
 {
+    const contract_axis *a = c->axis[role];
     text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
-    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
+    for (uint32_t i = 0; i < c->count[role]; i++)
+        text_printf(to, "%s %d", i ? "," : "", is_out ? a[i].out : a[i].axis0);
     text_printf(to, " };\n");
 }
 
-static void text_axes(text *to, const char *name, const contract *c, contract_role role)
+void contract_text_outs(text *to, const contract *c, contract_role rows, contract_role cols)
 {
-    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
-    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].axis0);
-    text_printf(to, " };\n");
+    text_axes(to, "batch_out", c, CONTRACT_BATCH, true);
+    text_axes(to, "row_out", c, rows, true);
+    text_axes(to, "col_out", c, cols, true);
 }
 
 void contract_text_prologue(text *to, const contract *c, contract_role role)
 {
-    text_axes(to, "pro_batch_axis", c, CONTRACT_BATCH);
-    text_axes(to, "pro_line_axis", c, role);
-    text_axes(to, "pro_depth_axis", c, CONTRACT_DEPTH);
+    text_axes(to, "pro_batch_axis", c, CONTRACT_BATCH, false);
+    text_axes(to, "pro_line_axis", c, role, false);
+    text_axes(to, "pro_depth_axis", c, CONTRACT_DEPTH, false);
 }
 
 void contract_prologue(const contract *c, contract_role role, struct simt_prologue *to)
@@ -430,7 +432,7 @@ void contract_prologue(const contract *c, contract_role role, struct simt_prolog
     for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++) to->depth[i] = (small)c->axis[CONTRACT_DEPTH][i].step0;
 }
 
-sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to)
+static sinter_status lines_of(env *e, const contract *c, contract_role role, struct simt_lines *to)
 {
     const int64_t count = contract_size(c, role);
     if (count > INT32_MAX)
@@ -441,4 +443,24 @@ sinter_status contract_lines(env *e, const contract *c, contract_role role, stru
         to->out_step[i] = (small)c->axis[role][i].out_step;
     }
     return SINTER_OK;
+}
+
+sinter_status contract_sizes(env *e, const contract *c, contract_role rows, contract_role cols, struct simt_args *to)
+{
+    const int64_t depth = contract_size(c, CONTRACT_DEPTH);
+    TRY(lines_of(e, c, rows, &to->row));
+    TRY(lines_of(e, c, cols, &to->col));
+    TRY(lines_of(e, c, CONTRACT_BATCH, &to->batch));
+    if (depth > INT32_MAX - 64)
+        return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);
+    to->depth = (small)depth;
+    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++)
+        to->depth_div[i] = cuda_fast_div(c->axis[CONTRACT_DEPTH][i].size);
+    return SINTER_OK;
+}
+
+void contract_steps(const contract *c, contract_role role, uint32_t input, struct simt_operand *to)
+{
+    for (uint32_t i = 0; i < c->count[role]; i++) to->line[i] = c->axis[role][i].stride[input];
+    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++) to->depth[i] = c->axis[CONTRACT_DEPTH][i].stride[input];
 }

@@ -59,13 +59,16 @@ int64_t     contract_size(const contract *c, contract_role role);
 int64_t     contract_offset(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
                             int64_t index[CONTRACT_AXES]);
 
-/* For kernels: "constexpr i32 NAME[n] = { … };", the result's axis that each axis of the role moves; and the role's
- * lines as a parameter. Errors: UNSUPPORTED, more lines than 32 bits count. */
-void          contract_text_outs(text *to, const char *name, const contract *c, contract_role role);
+/* For kernels: "constexpr i32 batch_out[n] = { … };", row_out and col_out, the result's axis that each axis of a role
+ * moves; and sizes as parameters. Errors: UNSUPPORTED, more lines than 32 bits count. */
+void          contract_text_outs(text *to, const contract *c, contract_role rows, contract_role cols);
 /* "constexpr i32 pro_batch_axis[n] = { … };" and so on for pro_line (role) and pro_depth: axis0 of each; and what they
  * step by as parameters. */
 void          contract_text_prologue(text *to, const contract *c, contract_role role);
 void          contract_prologue(const contract *c, contract_role role, struct simt_prologue *to);
-sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to);
+/* The sizes in `to`: rows and columns are of these roles. */
+sinter_status contract_sizes(env *e, const contract *c, contract_role rows, contract_role cols, struct simt_args *to);
+/* The steps of operand `input`, whose lines are of the role: along them and depth. */
+void          contract_steps(const contract *c, contract_role role, uint32_t input, struct simt_operand *to);
 
 #endif

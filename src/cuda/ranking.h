@@ -5,7 +5,7 @@
 
 #include "cuda/fields.h"
 
-enum { RANKING_MAX = 24 };
+enum { RANKING_MAX = 256 };
 typedef struct ranking {
     uint32_t most, count;               /* most <= RANKING_MAX */
     double   cost[RANKING_MAX + 1];

@@ -245,9 +245,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     }
     text_printf(to, "typedef float sum;\ntypedef float acc_type;\ntypedef %s type_w;\nenum { INNER = 0 };\n",
                 emit_stored(p->in[g.w].dtype));
-    contract_text_outs(to, "batch_out", &g.c, CONTRACT_BATCH);
-    contract_text_outs(to, "row_out", &g.c, g.x_lines);
-    contract_text_outs(to, "col_out", &g.c, g.w_lines);
+    contract_text_outs(to, &g.c, g.x_lines, g.w_lines);
     return true;
 }
 
@@ -260,19 +258,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const char *why = gemv_of(p, attrs, in, out, &g);
     if (why) return FAIL(e, UNSUPPORTED, "a product cannot be launched: %s", why);
     struct simt_args a = { 0 };
-    TRY(contract_lines(e, &g.c, g.x_lines, &a.row));
-    TRY(contract_lines(e, &g.c, g.w_lines, &a.col));
-    TRY(contract_lines(e, &g.c, CONTRACT_BATCH, &a.batch));
-    const int64_t depth = contract_size(&g.c, CONTRACT_DEPTH);
-    if (depth > INT32_MAX - 64)
-        return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);
-    a.depth = (small)depth;
-    a.q.depth_flat = align_to(depth, g.unit);
-    for (uint32_t i = 0; i < g.c.count[g.x_lines]; i++) a.p.line[i] = g.c.axis[g.x_lines][i].stride[g.x];
-    for (uint32_t i = 0; i < g.c.count[CONTRACT_DEPTH]; i++) {
-        a.p.depth[i] = g.c.axis[CONTRACT_DEPTH][i].stride[g.x];
-        a.depth_div[i] = cuda_fast_div(g.c.axis[CONTRACT_DEPTH][i].size);
-    }
+    TRY(contract_sizes(e, &g.c, g.x_lines, g.w_lines, &a));
+    contract_steps(&g.c, g.x_lines, g.x, &a.p);
+    a.q.depth_flat = align_to(a.depth, g.unit);
     const uint32_t each = x.cols * x.groups, warps = (uint32_t)x.groups * x.split;
     const uint64_t blocks = a.row.count ? ((uint64_t)a.col.count + each - 1) / each : 0;
     struct simt_args *to;

@@ -5,6 +5,7 @@
  * shared memory and the way from L2 takes, for all blocks that share a multiprocessor; then its sums are finished. Few
  * blocks of many steps are spread over the chip by splitting the steps over a cluster, which costs a meeting. */
 #include "cuda/device/mma_args.h"
+#include "cuda/ranking.h"
 #include "cuda/row_mma.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static const mma_tile tiles[] = {
     { 128, 32, 4, 1, 2, 2 },  { 32, 128, 2, 2, 2, 2 },  { 16, 128, 1, 4, 2, 2 },  { 256, 64, 4, 1, 1, 2 },
     { 128, 128, 2, 2, 1, 2 },
 };
-enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448, FORMS = TILES * 8 };
+enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448 };
 
 static const tactic_field fields[] = {
     FIELD(mma_tactic, tile, 0, TILES - 1),        FIELD(mma_tactic, split_log, 0, SPLIT_LOG_MAX),
@@ -148,20 +149,11 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
 
 /* ---- tactics ---- */
 
-typedef struct form {
-    mma_tactic t;
-    double cost;
-} form;
-
-static void form_add(form *list, uint32_t *count, const machine *m, const mma_shape *s, mma_tactic t, double bytes)
+static void form_add(ranking *list, const machine *m, const mma_shape *s, mma_tactic t, double bytes)
 {
     uint32_t at;
-    const mma_tile *x = &tiles[t.tile];
-    if (mma_shared_size(x, &t, t.stages, &at) > m->shared || *count == FORMS) return;
-    const double cost = estimate(m, s, &t, bytes);
-    uint32_t i = (*count)++;
-    for (; i > 0 && list[i - 1].cost > cost; i--) list[i] = list[i - 1];
-    list[i] = (form){ t, cost };
+    if (mma_shared_size(&tiles[t.tile], &t, t.stages, &at) <= m->shared)
+        ranking_add(list, estimate(m, s, &t, bytes), &t);
 }
 
 static bool is_tile_wanted(const mma_shape *s, const mma_tile *x)
@@ -178,11 +170,10 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
     if (mma_shape_of(p, &s)) return;
     const machine m = machine_of(target, &s);
     const double bytes = cuda_problem_bytes(p);
-    form list[FORMS];
-    uint32_t count = 0;
+    ranking list = { .most = RANKING_MAX };
     const bool is_hopper = target->isa >= 90;
     const uint32_t cluster = is_hopper ? cuda_cluster_most(target) : 1;
-    for (uint32_t pass = 0; pass < 2 && !count; pass++) /* at least one, whatever the sizes */
+    for (uint32_t pass = 0; pass < 2 && !list.count; pass++) /* at least one, whatever the sizes */
         for (uint32_t i = 0; i < TILES; i++) {
             const mma_tile *x = &tiles[i];
             if (s.b_kind == MMA_B_KN && x->bn < 64) continue;
@@ -195,19 +186,19 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
                                slot = ((uint32_t)x->bm + x->bn) * MMA_STEP_BYTES;
                 if (whole <= STAGES_WHOLE && whole * slot <= 160 * 1024) {
                     t.stages = (uint8_t)(whole > least ? whole : least);
-                    form_add(list, &count, &m, &s, t, bytes);
+                    form_add(&list, &m, &s, t, bytes);
                 }
                 if (whole > 8 || (x->kg == 1 && whole > 4)) {
                     t.stages = 4;
-                    form_add(list, &count, &m, &s, t, bytes);
+                    form_add(&list, &m, &s, t, bytes);
                 }
                 if (x->kg == 2 && whole > 12) {
                     t.stages = 8;
-                    form_add(list, &count, &m, &s, t, bytes);
+                    form_add(&list, &m, &s, t, bytes);
                 }
                 if (x->kg == 1 && whole > 3) {
                     t.stages = 3;
-                    form_add(list, &count, &m, &s, t, bytes);
+                    form_add(&list, &m, &s, t, bytes);
                 }
             }
         }
@@ -215,16 +206,19 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
      * waits beside what, and matters where kernels are short: measured, not guessed. */
     mma_tactic best[3];
     uint32_t kinds = 0, given = 0;
-    for (uint32_t i = 0; i < count && given < 14; i++) {
+    for (uint32_t i = 0; i < list.count && given < 14; i++) {
+        const mma_tactic t = TACTIC_AS(mma_tactic, &list.at[i]);
         uint32_t seen = 0;
-        for (uint32_t k = 0; k < i; k++)
-            seen += list[k].t.tile == list[i].t.tile && list[k].t.split_log == list[i].t.split_log;
+        for (uint32_t k = 0; k < i; k++) {
+            const mma_tactic x = TACTIC_AS(mma_tactic, &list.at[k]);
+            seen += x.tile == t.tile && x.split_log == t.split_log;
+        }
         if (seen && (seen > 1 || i > 3)) continue;
-        if (!seen && kinds < COUNT_OF(best)) best[kinds++] = list[i].t;
-        tactic_put(out, &list[i].t);
+        if (!seen && kinds < COUNT_OF(best)) best[kinds++] = t;
+        tactic_put(out, &t);
         given++;
     }
-    if (!is_hopper || list[0].cost > 15000) return;
+    if (!is_hopper || list.cost[0] > 15000) return;
     for (uint32_t i = 0; i < kinds + 1; i++) {
         mma_tactic t = best[i % kinds];
         t.trigger = i < kinds ? 3 : 1;

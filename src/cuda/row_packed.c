@@ -327,9 +327,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     space_of(p, &space);
     emit_text(&space, c->generated);
     text_printf(c->generated, "typedef float sum;\ntypedef float acc_type;\nenum { INNER = 0 };\n");
-    contract_text_outs(c->generated, "batch_out", &g.c, CONTRACT_BATCH);
-    contract_text_outs(c->generated, "row_out", &g.c, CONTRACT_LEFT);
-    contract_text_outs(c->generated, "col_out", &g.c, CONTRACT_RIGHT);
+    contract_text_outs(c->generated, &g.c, CONTRACT_LEFT, CONTRACT_RIGHT);
     return true;
 }
 
@@ -342,13 +340,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const char *why = packed_of(p, attrs, in, out, &g);
     if (why) return FAIL(e, UNSUPPORTED, "a product with a packed weight cannot be launched: %s", why);
     struct simt_args a = { 0 };
-    TRY(contract_lines(e, &g.c, CONTRACT_LEFT, &a.row));
-    TRY(contract_lines(e, &g.c, CONTRACT_RIGHT, &a.col));
-    TRY(contract_lines(e, &g.c, CONTRACT_BATCH, &a.batch));
-    a.depth = (small)g.f.k;
-    for (uint32_t i = 0; i < g.c.count[CONTRACT_LEFT]; i++) a.p.line[i] = g.c.axis[CONTRACT_LEFT][i].stride[0];
-    a.p.depth[0] = g.c.axis[CONTRACT_DEPTH][0].stride[0];
-    a.depth_div[0] = cuda_fast_div(g.f.k);
+    TRY(contract_sizes(e, &g.c, CONTRACT_LEFT, CONTRACT_RIGHT, &a));
+    contract_steps(&g.c, CONTRACT_LEFT, 0, &a.p);
     const uint64_t rows = (uint64_t)a.row.count, each = 8u * x.tiles;
     const uint64_t blocks = ((uint64_t)a.col.count + COLUMNS * x.groups - 1) / (COLUMNS * x.groups);
     struct simt_args *to;

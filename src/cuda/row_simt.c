@@ -292,9 +292,7 @@ static bool simt_code(const problem *p, const tactic *t, const kernel_target *ta
         c->may_spill = c->may_spill || p->prologue->count > 8;
     }
     text_printf(to, "enum { INNER = %u };\n", space.inner);
-    contract_text_outs(to, "batch_out", k, CONTRACT_BATCH);
-    contract_text_outs(to, "row_out", k, s.side[0].role);
-    contract_text_outs(to, "col_out", k, s.side[1].role);
+    contract_text_outs(to, k, s.side[0].role, s.side[1].role);
     return true;
 }
 
@@ -318,11 +316,8 @@ static void operand_bind(const simt_shape *s, uint32_t k, struct simt_operand *t
         to->batch[a] = b->has[i] ? packed : 0;
         if (b->has[i]) packed *= b->size;
     }
-    for (uint32_t a = 0; a < c->count[x->role]; a++) {
-        to->line[a] = c->axis[x->role][a].stride[i];
-        to->zero_line[a] = c->axis[x->role][a].zero[i];
-    }
-    for (uint32_t a = 0; a < c->count[CONTRACT_DEPTH]; a++) to->depth[a] = c->axis[CONTRACT_DEPTH][a].stride[i];
+    contract_steps(c, x->role, i, to);
+    for (uint32_t a = 0; a < c->count[x->role]; a++) to->zero_line[a] = c->axis[x->role][a].zero[i];
 }
 
 static void window_bind(const contract *c, struct simt_args *a)
@@ -372,15 +367,7 @@ static sinter_status simt_bind(env *e, const problem *p, const tactic *t, const 
     const contract *c = &s.c;
     const simt_tile *tl = simt_tile_at(x.tile);
     struct simt_args a = { .split = cuda_fast_div(x.split) };
-    TRY(contract_lines(e, c, s.side[0].role, &a.row));
-    TRY(contract_lines(e, c, s.side[1].role, &a.col));
-    TRY(contract_lines(e, c, CONTRACT_BATCH, &a.batch));
-    const int64_t depth = contract_size(c, CONTRACT_DEPTH);
-    if (depth > INT32_MAX - 64)
-        return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);
-    a.depth = (small)depth;
-    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++)
-        a.depth_div[i] = cuda_fast_div(c->axis[CONTRACT_DEPTH][i].size);
+    TRY(contract_sizes(e, c, s.side[0].role, s.side[1].role, &a));
     operand_bind(&s, 0, &a.p);
     operand_bind(&s, 1, &a.q);
     if (c->is_window) window_bind(c, &a);

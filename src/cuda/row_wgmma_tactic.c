@@ -4,11 +4,12 @@
  * The estimate is that of row_mma_tactic.c: a block's first data arrive after a latency; then each step takes what the
  * slowest of tensor cores, shared memory and the way from L2 takes, for all blocks that share a multiprocessor; then
  * its sums are finished. */
+#include "cuda/ranking.h"
 #include "cuda/row_wgmma.h"
 
 #include <string.h>
 
-enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, FORMS = 256, GIVEN = 18 };
+enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, GIVEN = 18 };
 
 static const tactic_field fields[] = {
     FIELD(wgmma_tactic, bn8, 1, 32),    FIELD(wgmma_tactic, stages, 1, STAGES_MAX),
@@ -154,22 +155,9 @@ double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *tar
 
 /* ---- tactics ---- */
 
-typedef struct choice_of {
-    wgmma_tactic w;
-    double cost;
-} choice_of;
-typedef struct choices {
-    choice_of at[FORMS];
-    uint32_t count;
-} choices;
-
-static void choice_add(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+static void choice_add(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
 {
-    if (shared_of(&w) > t->shared || c->count == FORMS) return;
-    const double cost = estimate(s, &w, t);
-    uint32_t i = c->count++;
-    for (; i > 0 && c->at[i - 1].cost > cost; i--) c->at[i] = c->at[i - 1];
-    c->at[i] = (choice_of){ w, cost };
+    if (shared_of(&w) <= t->shared) ranking_add(c, estimate(s, &w, t), &w);
 }
 
 /* Lines, groups and columns for which there are registers: a thread holds half a column of sums for each. */
@@ -201,7 +189,7 @@ static bool is_promising(const shape *s, const wgmma_tactic *w, int64_t units)
     return true;
 }
 
-static void add_staying(choices *c, const shape *s, const kernel_target *t)
+static void add_staying(ranking *c, const shape *s, const kernel_target *t)
 {
     static const uint8_t shapes[][4] = {
         { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 },     { 16, 3, 2 },   { 8, 4, 2 }, { 8, 6, 1 },
@@ -217,7 +205,7 @@ static void add_staying(choices *c, const shape *s, const kernel_target *t)
     }
 }
 
-static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+static void add_once(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
 {
     const int64_t tm = wgmma_tm(&w), tn = wgmma_tn(&w), steps = (int64_t)s->steps;
     if (!is_size(&w) || tn >= 2 * s->n + 8 || (tm > 8 && s->m * 2 <= tm) || (w.is_swapped && s->m > 2 * tm)) return;
@@ -241,8 +229,7 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     shape s;
     if (!shape_of(p, &s)) return;
-    choices c;
-    c.count = 0;
+    ranking c = { .most = RANKING_MAX };
     add_staying(&c, &s, t);
     for (uint32_t i = 0; i < 2 * 5 * 2 * 2; i++)
         add_once(&c, &s, t,
@@ -256,24 +243,25 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
      * start. */
     const uint32_t first = out->count;
     for (uint32_t i = 0; i < c.count && out->count - first < GIVEN; i++) {
-        const wgmma_tactic *w = &c.at[i].w;
+        const wgmma_tactic w = TACTIC_AS(wgmma_tactic, &c.at[i]);
         uint32_t seen = 0, alike = 0;
         for (uint32_t k = 0; k < i; k++) {
-            const wgmma_tactic *x = &c.at[k].w;
-            const bool is_alike = x->bn8 == w->bn8 && x->lines == w->lines && x->is_once == w->is_once &&
-                                  x->is_swapped == w->is_swapped && x->is_pingpong == w->is_pingpong &&
-                                  x->groups == w->groups;
+            const wgmma_tactic x = TACTIC_AS(wgmma_tactic, &c.at[k]);
+            const bool is_alike = x.bn8 == w.bn8 && x.lines == w.lines && x.is_once == w.is_once &&
+                                  x.is_swapped == w.is_swapped && x.is_pingpong == w.is_pingpong &&
+                                  x.groups == w.groups;
             alike += is_alike;
-            seen += is_alike && x->split_log == w->split_log;
+            seen += is_alike && x.split_log == w.split_log;
         }
         if ((seen && (seen > 1 || i > 3)) || alike > 4) continue;
-        tactic_put(out, w);
+        tactic_put(out, &w);
     }
-    if (!c.count || c.at[0].cost > 15000) return;
+    if (!c.count || c.cost[0] > 15000) return;
     uint32_t more = 0;
     for (uint32_t i = 0; i < c.count && more < 2; i++)
-        for (uint8_t trigger = 1; trigger <= 3 && c.at[i].w.is_once; trigger = (uint8_t)(trigger + 2)) {
-            wgmma_tactic w = c.at[i].w;
+        for (uint8_t trigger = 1; trigger <= 3 && TACTIC_AS(wgmma_tactic, &c.at[i]).is_once;
+             trigger = (uint8_t)(trigger + 2)) {
+            wgmma_tactic w = TACTIC_AS(wgmma_tactic, &c.at[i]);
             w.trigger = trigger;
             tactic_put(out, &w);
             more++;
