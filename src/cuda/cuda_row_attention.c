@@ -6,8 +6,6 @@
 #include "cuda/cuda_row_attention.h"
 #include "cuda/cuda_kernels.h"
 
-#include <string.h>
-
 static bool has_mask(const problem *p)
 {
     return p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;

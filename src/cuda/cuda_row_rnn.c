@@ -10,8 +10,6 @@
 
 #include "cuda/device/rnn_args.h"
 
-#include <string.h>
-
 typedef struct rnn_args rnn_args;
 
 /* clang-format off */

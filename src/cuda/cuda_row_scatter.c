@@ -10,8 +10,6 @@
 
 #include "cuda/device/scatter_args.h"
 
-#include <string.h>
-
 typedef enum scatter_mode { MODE_LINES, MODE_WINNERS, MODE_EXCHANGE, MODE_APART, MODE_COUNT } scatter_mode;
 enum { SCATTER_BLOCK = 128 };
 

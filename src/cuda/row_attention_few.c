@@ -5,8 +5,6 @@
 #include "cuda/cuda_row_attention.h"
 #include "cuda/ranking.h"
 
-#include <string.h>
-
 enum { ROWS_USUAL = 64, TURNS = 4 };
 typedef struct few_tactic {
     uint8_t warps, cluster, rows, zero[TACTIC_SIZE - 3];

@@ -4,7 +4,6 @@
 #include "cuda/cuda_row_attention.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { BARRIERS = 6 * 8 };
 

@@ -8,7 +8,6 @@
 #include "cuda/cuda_row_attention.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { BOX = ATTENTION_BOX, LINE = ATTENTION_LINE, SWIZZLE_128 = 3, BARRIERS = 10 * 8 };
 

@@ -5,8 +5,6 @@
 
 #include "cuda/device/found_args.h"
 
-#include <string.h>
-
 typedef struct non_zero_args non_zero_args;
 typedef struct nms_args nms_args;
 

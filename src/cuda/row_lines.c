@@ -6,8 +6,6 @@
 #include "cuda/cuda_kernels.h"
 #include "cuda/row_lines.h"
 
-#include <string.h>
-
 typedef struct line_args line_args;
 /* PREFETCH_MOST: words that a block holds of a row and of the operands of its epilogue. */
 enum { PREFETCH_MOST = 28 * 1024, JOIN_ACROSS = 32, JOIN_DOWN = 8 };

@@ -11,8 +11,6 @@
 #include "cuda/cuda_kernels.h"
 #include "cuda/device/mma_args.h"
 
-#include <string.h>
-
 /* ---- the problem as products of matrices ---- */
 
 static bool is_static(dim_range d)

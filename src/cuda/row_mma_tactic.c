@@ -8,8 +8,6 @@
 #include "cuda/ranking.h"
 #include "cuda/row_mma.h"
 
-#include <string.h>
-
 static const mma_tile tiles[] = {
     { 64, 64, 2, 2, 2, 2 },   { 32, 64, 2, 2, 2, 2 },   { 64, 32, 2, 2, 2, 2 },   { 32, 32, 2, 2, 2, 2 },
     { 16, 64, 1, 4, 2, 2 },   { 16, 32, 1, 2, 2, 2 },   { 64, 128, 2, 4, 1, 2 },  { 128, 64, 4, 2, 1, 2 },
@@ -72,26 +70,6 @@ bool mma_prologue_is_heavy(const mma_shape *s, const mma_tile *x)
 
 /* ---- the estimate ---- */
 
-typedef struct machine {
-    double units, ghz, shared;
-    double flops;     /* of tensor cores, per clock and multiprocessor, in f16 */
-    double bandwidth; /* bytes per ns */
-} machine;
-
-static machine machine_of(const kernel_target *t, const mma_shape *s)
-{
-    machine m = { .units = t->units ? t->units : 80, .shared = t->shared ? t->shared : 49152 };
-    const double lanes = t->isa == 75 || t->isa == 80 ? 64 : 128;
-    m.ghz = t->flops > 0 ? t->flops / (m.units * 2 * lanes) * 1e-9 : 1.6;
-    if (m.ghz < 0.8 || m.ghz > 3.5) m.ghz = 1.6;
-    /* Through mma.sync, sm_90 and sm_100 reach about six tenths of what wgmma does. */
-    m.flops = t->isa == 80 ? 2048 : t->isa == 90 || t->isa == 100 ? 2500 : 1024;
-    if (s->type == MMA_TF32) m.flops /= 2;
-    if (s->type >= MMA_S8) m.flops *= 2;
-    m.bandwidth = t->bandwidth > 0 ? t->bandwidth * 1e-9 : 1000;
-    return m;
-}
-
 static double divided(double a, double b)
 {
     const int64_t whole = (int64_t)(a / b);
@@ -101,7 +79,7 @@ static double divided(double a, double b)
 static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
 {
     const mma_tile *x = &tiles[t->tile];
-    const double launch = 1000, latency = 700, meeting = 300 + 150.0 * t->split_log;
+    const double latency = 700, rate = s->type == MMA_TF32 ? 0.5 : s->type >= MMA_S8 ? 2 : 1;
     const double blocks = divided((double)s->rows, x->bm) * divided((double)s->cols, x->bn) * (double)s->batch *
                           (double)(1 << t->split_log);
     uint32_t at;
@@ -114,7 +92,7 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     const double each = divided(blocks, m->units), together = each < resident ? each : resident;
     /* Clocks of a step of one block where nothing waits. */
     const double mi = x->bm / x->wm / 16.0, nj = x->bn / x->wn / 8.0;
-    const double math = x->bm * x->bn * 2.0 * MMA_STEP_BYTES / s->element / m->flops,
+    const double math = x->bm * x->bn * 2.0 * MMA_STEP_BYTES / s->element / (m->flops * rate),
                  local = ((mi + nj / 2) * 4 * 512 * x->wm * x->wn + (x->bm + x->bn) * 128.0) / 128,
                  far = (x->bm + x->bn) * 128.0 / 36;
     double step = math > local ? math : local;
@@ -136,15 +114,19 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
         late = (divided(steps < t->stages ? steps : t->stages, fills) - 1) * latency;
         if (steps > t->stages && latency / x->kg > busy) busy = latency / x->kg;
     }
-    /* Sums go through shared memory, to other blocks of a cluster at a fraction of its speed. */
-    const double sums = x->bm * x->bn * 4.0 * x->kg, parts = (double)(x->kg << t->split_log);
-    const double finish =
-        150 + parts * 15 + sums / 128 / m->ghz + (t->split_log ? meeting + sums / 32 / m->ghz : sums / 128 / m->ghz);
-    double total = waves * (latency + late + finish) + each / together * steps * busy;
-    /* With several blocks at once one's latencies hide behind another's work. */
-    if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
-    const double memory = bytes / m->bandwidth;
-    return launch + (total > memory + latency + finish ? total : memory + latency + finish);
+    return tile_cost_ns(&(tile_cost){ .latency = latency,
+                                      .late = late,
+                                      .ready = 150,
+                                      .ghz = m->ghz,
+                                      .waves = waves,
+                                      .resident = resident,
+                                      .share = each / together,
+                                      .steps = steps,
+                                      .busy = busy,
+                                      .sums = x->bm * x->bn * 4.0 * x->kg,
+                                      .memory = bytes / m->bandwidth,
+                                      .groups = x->kg,
+                                      .split_log = t->split_log });
 }
 
 /* ---- tactics ---- */
@@ -168,7 +150,7 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
 {
     mma_shape s;
     if (mma_shape_of(p, &s)) return;
-    const machine m = machine_of(target, &s);
+    const machine m = machine_of(target);
     const double bytes = cuda_problem_bytes(p);
     ranking list = { .most = RANKING_MAX };
     const bool is_hopper = target->isa >= 90;
@@ -251,7 +233,7 @@ double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *targe
 {
     mma_shape s;
     if (mma_shape_of(p, &s)) return 1e12;
-    const machine m = machine_of(target, &s);
+    const machine m = machine_of(target);
     const mma_tactic tt = TACTIC_AS(mma_tactic, t);
     return estimate(&m, &s, &tt, cuda_problem_bytes(p));
 }

@@ -4,8 +4,6 @@
 #include "cuda/row_simt.h"
 #include "cuda/ranking.h"
 
-#include <string.h>
-
 /* clang-format off */
 static const simt_tile tiles[] = {
     { 128, 128, 8, 8,  8, 4, 0.85 },

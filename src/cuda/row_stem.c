@@ -11,6 +11,7 @@
 #include "cuda/cuda_kernels.h"
 #include "cuda/device/stem_args.h"
 #include "cuda/product.h"
+#include "cuda/ranking.h"
 
 #include <math.h>
 #include <string.h>
@@ -259,11 +260,8 @@ static double tiles_of(const problem *p, const stem_tactic *t)
 /* A block's work in clocks of a multiprocessor, by what bounds it; then whole rounds of blocks, or bytes. */
 static double estimate(const problem *p, const stem_shape *s, const stem_tactic *t, const kernel_target *target)
 {
-    const double units = target->units ? target->units : 80, lanes = target->isa <= 80 ? 64 : 128;
-    double ghz = target->flops > 0 ? target->flops / (units * 2 * lanes) * 1e-9 : 1.6;
-    if (ghz < 0.8 || ghz > 3.5) ghz = 1.6;
-    /* Products of a clock, through mma.sync. */
-    const double rate = target->isa == 80 ? 1024 : target->isa == 90 || target->isa == 100 ? 1250 : 512;
+    const machine m = machine_of(target);
+    const double units = m.units, ghz = m.ghz, rate = m.flops / 2; /* products of a clock */
     const stem_patch patch = patch_of(s, t);
     const double bm = (double)rows_of(t) * t->tw, bn = (double)columns_of(t), warps = t->wm * t->wn;
     const double chunks = (double)(s->kh / s->kr), steps = (double)s->steps * chunks;
@@ -281,7 +279,7 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
         4;
     const double weights = (double)weight_bytes(s, t) / 40 * (chunks > 1 ? chunks * t->loops : 1);
     const double size = (double)shared_of(s, t) + 1024;
-    double resident = (double)(int64_t)((double)(target->shared ? target->shared : 49152) / size);
+    double resident = (double)(int64_t)(m.shared / size);
     const double fit = 2048 / (warps * 32) < t->blocks ? 2048 / (warps * 32) : t->blocks;
     if (resident > fit) resident = fit;
     if (resident < 1) resident = 1;
@@ -298,8 +296,7 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
     const double busy = (each * (t->loops * tile + weights)) / ghz;
     double total = rounds * alone * (together > 2 ? 0.75 : 1);
     if (busy > total) total = busy;
-    const double bytes = cuda_problem_bytes(p);
-    const double memory = bytes / (target->bandwidth > 0 ? target->bandwidth * 1e-9 : 1000);
+    const double memory = cuda_problem_bytes(p) / m.bandwidth;
     if (memory > total) total = memory;
     return 1500 + total;
 }

@@ -7,8 +7,6 @@
 #include "cuda/ranking.h"
 #include "cuda/row_wgmma.h"
 
-#include <string.h>
-
 enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, GIVEN = 18 };
 
 static const tactic_field fields[] = {
@@ -106,7 +104,7 @@ static double larger(double a, double b)
 
 static double estimate(const shape *s, const wgmma_tactic *w, const kernel_target *t)
 {
-    const double launch = 1000, latency = 900, ghz = 1.7;
+    const double latency = 900, ghz = 1.7;
     /* Clusters do not fill every group of multiprocessors. */
     const double chip = t->units ? t->units : 132, units = w->is_once && w->split_log > 1 ? chip * 0.95 : chip;
     const double tm = (double)wgmma_tm(w), tn = (double)wgmma_tn(w), bn = w->bn8 * 8.0;
@@ -129,21 +127,26 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     if (steps > w->stages && latency / w->stages > busy) busy = latency / w->stages;
     const double stored = tm * tn * s->out_bytes / 40 / ghz,
                  memory = s->bytes / (t->bandwidth > 0 ? t->bandwidth * 1e-9 : 4000);
-    double total, finish;
-    if (w->is_once) {
-        const double sums = tm * tn * 4 * w->groups, parts = (double)(w->groups << w->split_log);
-        finish = 200 + parts * 15 + sums / 128 / ghz + stored / (1 << w->split_log);
-        finish += w->split_log ? 300 + 150.0 * w->split_log + sums / 32 / ghz : sums / 128 / ghz;
-        total = waves * (latency + finish) + each / together * steps * busy;
-        if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
-    } else {
-        finish = 200 + tm * tn * 4 / 64 / ghz + stored;
-        const double product = steps * busy;
-        /* By turns: the next tile's products hide what finishes a tile, or the other way round. */
-        if (w->is_pingpong) total = 200 + latency + finish + each * larger(product, (product + finish) / 2);
-        else total = 200 + latency + finish + (each - 1) * finish / (together > 1 ? 2 : 1) + each / together * product;
-    }
-    return launch + larger(total, memory + latency + finish);
+    if (w->is_once)
+        return tile_cost_ns(&(tile_cost){ .latency = latency,
+                                          .ready = 200,
+                                          .ghz = ghz,
+                                          .waves = waves,
+                                          .resident = resident,
+                                          .share = each / together,
+                                          .steps = steps,
+                                          .busy = busy,
+                                          .sums = tm * tn * 4 * w->groups,
+                                          .stored = stored,
+                                          .memory = memory,
+                                          .groups = w->groups,
+                                          .split_log = w->split_log });
+    const double finish = 200 + tm * tn * 4 / 64 / ghz + stored, product = steps * busy;
+    double total = 200 + latency + finish;
+    /* By turns: the next tile's products hide what finishes a tile, or the other way round. */
+    if (w->is_pingpong) total += each * larger(product, (product + finish) / 2);
+    else total = total + (each - 1) * finish / (together > 1 ? 2 : 1) + each / together * product;
+    return 1000 + larger(total, memory + latency + finish);
 }
 
 double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
