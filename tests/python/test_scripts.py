@@ -38,6 +38,10 @@ def test_graph_streams():
     run("graph_streams.py", rig.DIGITS, rig.SEVEN)
 
 
+def test_debug_tensors():
+    run("debug_tensors.py", rig.DIGITS, rig.SEVEN)
+
+
 def test_wts_resnet():
     run("wts_resnet.py", rig.FOLDER / "resnet")
 

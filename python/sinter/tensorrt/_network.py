@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: tensors, layers, and what can be asked. OnnxParser fills a network, or scripts add layers (_layers.py)."""
+import contextlib
 import math
 
 from .. import _build
@@ -8,7 +9,7 @@ from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
-from ._core import FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
+from ._core import DEBUG, FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
 from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
@@ -177,7 +178,7 @@ class NetworkDefinition(Managed, Reporter):
         self._bridges = Bridges(is_runtime=False)
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
-        self._made, self._ranges, self._weights, self._refittable = {}, {}, {}, set()
+        self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
         self.name = "Unnamed Network 0"
 
     def get_flag(self, flag):
@@ -231,7 +232,23 @@ class NetworkDefinition(Managed, Reporter):
         return None
 
     def _build(self, options):
-        return _build.build(self._net, plugins=self._bridges.current(), **options)
+        with self._debug_outputs():
+            return _build.build(self._net, plugins=self._bridges.current(), **options)
+
+    @contextlib.contextmanager
+    def _debug_outputs(self):
+        """Debug tensors are outputs of the engine, by a name that says what they are; the network has them during a build alone."""
+        made = []
+        try:
+            for tensor in self._debug:
+                made.append(self._net.add("identity", tensor))
+                made[-1].output.name = DEBUG + tensor.name
+                self._net.mark_output(made[-1].output)
+            yield
+        finally:
+            for layer in made:
+                self._net.mark_output(layer.output, False)
+                self._net.remove(layer)
 
     def _calibrate(self, batches, **options):
         return calibrate(self._net, batches, **options)
@@ -254,6 +271,21 @@ class NetworkDefinition(Managed, Reporter):
 
     def unmark_output(self, tensor):
         self._net.mark_output(tensor.tensor, False)
+
+    def mark_debug(self, tensor):
+        """Hands the tensor to the debug listener of a context, after each run for which its state is on."""
+        if not self.is_debug_tensor(tensor):
+            self._debug.append(tensor.tensor)
+        return True
+
+    def unmark_debug(self, tensor):
+        if not self.is_debug_tensor(tensor):
+            return False
+        self._debug.remove(tensor.tensor)
+        return True
+
+    def is_debug_tensor(self, tensor):
+        return tensor.tensor in self._debug
 
     def mark_output_for_shapes(self, tensor):
         """Any tensor can be an output: the same as mark_output."""

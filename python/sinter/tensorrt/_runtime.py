@@ -10,7 +10,7 @@ from .._host_device import submit
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
-from ._core import Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._core import DEBUG, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
 from ._inspector import EngineInspector, layer_names
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
@@ -104,7 +104,9 @@ class ICudaEngine(Managed, Reporter):
 
     def __init__(self, engine, logger):
         self._engine, self.logger = engine, logger
-        self._names = [io.name for io in engine.inputs + engine.outputs]
+        names = [io.name for io in engine.inputs + engine.outputs]
+        self._names = [name for name in names if not name.startswith(DEBUG)]
+        self._debug = [name[len(DEBUG):] for name in names if name.startswith(DEBUG)]
         self._replaced()
 
     def _replaced(self, engine=None):
@@ -260,7 +262,7 @@ class ICudaEngine(Managed, Reporter):
         return False
 
     def is_debug_tensor(self, name):
-        return False
+        return name in self._debug
 
     def get_aliased_input_tensor(self, name):
         return None
@@ -343,7 +345,7 @@ class IExecutionContext(Managed, Reporter):
         self._profile, self._contexts, self._generation = 0, {}, engine._generation
         self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
         self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
-        self._found = {}
+        self._found, self._listener, self._debugged = {}, None, set()
         self._context(0)                                       # memory is there from the start
 
     def _context(self, stream):
@@ -551,6 +553,9 @@ class IExecutionContext(Managed, Reporter):
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
+                if io.name.startswith(DEBUG):
+                    context.set_output(io.name, None)
+                    continue
                 dims = results[io.name]
                 allocator = self._allocators.get(io.name)
                 if allocator is None and not addresses.get(io.name) and 0 not in dims:
@@ -560,9 +565,10 @@ class IExecutionContext(Managed, Reporter):
                     late.append((io, allocator, addresses.get(io.name)))
                 context.set_output(io.name, None if allocator is not None or 0 in dims or -1 in dims else
                                    Tensor._make(io.dtype, dims, addresses[io.name], place, None))
-            if place == Place.HOST or late or wait or self._profiler is not None:
+            if place == Place.HOST or late or wait or self._profiler is not None or self._debugged and self._listener:
                 run_and_wait(context)
                 self._hand_over(context, late, stream)
+                self._hand_debugged(context, stream)
                 self._report(context)
             else:
                 start_or_wait(context)
@@ -582,6 +588,16 @@ class IExecutionContext(Managed, Reporter):
                 self.engine._engine._copy(int(address), place, result.data, result.place, result.nbytes)
             if allocator is not None:
                 allocator.notify_shape(io.name, Dims(result.shape))
+
+    def _hand_debugged(self, context, stream):
+        """Debug tensors whose state is on go to the listener, in the order of their marks."""
+        for name in self.engine._debug if self._listener is not None else ():
+            if name in self._debugged:
+                result = context.output(DEBUG + name)
+                location = TensorLocation.HOST if result.place == Place.HOST and self.engine._engine.device != "cpu" else TensorLocation.DEVICE
+                if self._listener.process_debug_tensor(result.data or 0, location, to_trt(result.dtype, name), Dims(result.shape), name,
+                                                       stream) is False:
+                    raise ValueError(f"the debug listener refused tensor '{name}'")
 
     def _allocated(self, name, allocator, size, stream):
         given, size = self._addresses.get(name, 0), max(size, 1)
@@ -619,6 +635,28 @@ class IExecutionContext(Managed, Reporter):
             self._reported[index] = step.runs, step.total_ns
         return True
 
+    # ---- debug tensors ----
+
+    def set_debug_listener(self, listener):
+        self._listener = listener
+        return True
+
+    def get_debug_listener(self):
+        return self._listener
+
+    def set_tensor_debug_state(self, name, flag):
+        if not self.engine.is_debug_tensor(name):
+            return self.fail(f"the engine has no debug tensor '{name}': INetworkDefinition.mark_debug", False)
+        (self._debugged.add if flag else self._debugged.discard)(name)
+        return True
+
+    def set_all_tensors_debug_state(self, flag):
+        self._debugged = set(self.engine._debug) if flag else set()
+        return True
+
+    def get_debug_state(self, name):
+        return name in self._debugged
+
     # ---- what changes nothing ----
 
     def set_input_consumed_event(self, event):
@@ -636,11 +674,6 @@ class IExecutionContext(Managed, Reporter):
         config.strategy = self._strategy
         return config
 
-    def get_debug_listener(self):
-        return None
-
-    def get_debug_state(self, name):
-        return False
 
 
 def run_and_wait(context):
