@@ -19,7 +19,7 @@ typedef struct binder {
     uint8_t type[EXPR_MAX]; /* of each value */
     bool is_scalar[EXPR_MAX], is_full[EXPR_MAX];
     uint32_t uses[EXPR_MAX];
-    bool is_left_out[EXPR_MAX]; /* a round trip has it */
+    bool is_left_out[EXPR_MAX]; /* a round trip has it, or nobody reads it */
     uint16_t trip_from[EXPR_MAX];
     round_trip trip[EXPR_MAX];   /* of dequantize, where scale is not 0 */
     uint16_t last_use[EXPR_MAX]; /* index of an op */
@@ -257,7 +257,7 @@ static void round_trips(binder *b)
         for (uint32_t k = 1; k < 3; k++) b->uses[x->at[i].arg[k]]--;
     }
     for (uint32_t i = 0; i < x->count; i++)
-        if (x->at[i].op == EXPR_IMM && !b->uses[i]) b->is_left_out[i] = true;
+        if ((x->at[i].op == EXPR_IMM || x->at[i].op == EXPR_LOAD) && !b->uses[i]) b->is_left_out[i] = true;
 }
 
 /* Emits instructions in four passes: scalars, the body, stores of what was loaded, stores of what was computed. */
