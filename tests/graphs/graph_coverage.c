@@ -32,6 +32,7 @@ static void node(const gmodel *m, const gnode *n, const uint32_t *producer, text
         if (!v) continue;
         const char *type = v->is_list ? "list" : v->is_text ? "text" : sinter_dtype_name(v->dtype);
         text_printf(t, "in %s %u %s %u\n", n->op, i, type, v->at[0][0] ? v->at[0][0]->rank : v->rank);
+        if (v->kind == G_CONST && m->has_constant_nodes) text_printf(t, "pair Constant %s\n", n->op);
         if (producer[n->in[i]] != G_NONE) text_printf(t, "pair %s %s\n", m->node.at[producer[n->in[i]]].op, n->op);
     }
     for (uint32_t i = 0; i < n->count_out; i++)

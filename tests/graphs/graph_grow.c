@@ -728,6 +728,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     }
     choose_outputs(&g);
     choose_profiles(&g);
+    m->has_constant_nodes = grow_one_in(&g, 4);
     gmodel_sweep(m, grow_one_in(&g, 10));
     return true;
 }

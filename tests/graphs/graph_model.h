@@ -94,6 +94,7 @@ typedef struct gmodel {
     env *e;
     arena *a;
     int64_t opset;
+    bool has_constant_nodes;                /* constants are written as nodes, as some exporters do */
     uint32_t envs, profiles;
     uint32_t symbols;
     gsymbol symbol[G_SYMBOLS];

@@ -102,16 +102,32 @@ static bytes node_bytes(const gmodel *m, const gnode *n, uint32_t index)
     return b;
 }
 
+static bytes constant_bytes(const gmodel *m, const gvalue *v)
+{
+    bytes b = { 0 }, a = { 0 };
+    bytes_text(&b, 2, v->name);
+    bytes_text(&b, 4, "Constant");
+    bytes_text(&a, 1, "value");
+    bytes_put(&a, 5, tensor_bytes("", gvalue_leaf(m, v, 0)));
+    bytes_int(&a, 20, 4);
+    bytes_put(&b, 5, a);
+    return b;
+}
+
 static bytes graph_bytes(const gmodel *m, uint32_t scope)
 {
     bytes g = { 0 };
     const gscope *s = &m->scope.at[scope];
+    for (uint32_t i = 0; i < m->value.count && m->has_constant_nodes; i++) {
+        const gvalue *v = &m->value.at[i];
+        if (v->kind == G_CONST && v->scope == scope && gvalue_is_used(m, i)) bytes_put(&g, 1, constant_bytes(m, v));
+    }
     for (uint32_t i = 0; i < m->node.count; i++)
         if (m->node.at[i].scope == scope && !m->node.at[i].is_dead) bytes_put(&g, 1, node_bytes(m, &m->node.at[i], i));
     bytes_text(&g, 2, scope ? "body" : "graph");
     for (uint32_t i = 0; i < m->value.count; i++) {
         const gvalue *v = &m->value.at[i];
-        if (v->kind == G_CONST && v->scope == scope && gvalue_is_used(m, i))
+        if (v->kind == G_CONST && v->scope == scope && !m->has_constant_nodes && gvalue_is_used(m, i))
             bytes_put(&g, 5, tensor_bytes(v->name, gvalue_leaf(m, v, 0)));
     }
     for (uint32_t i = 0; i < s->param.count; i++) {

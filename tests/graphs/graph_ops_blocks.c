@@ -261,6 +261,64 @@ static bool decoder(grow *g, const gop *op)
     return linear(g, cut(g, z, int_const(g, -1), int_const(g, INT64_MAX), 1), width, words) != G_NONE;
 }
 
+/* ---- an encoder's layer ---- */
+
+static uint32_t layer_norm(grow *g, uint32_t x, int64_t width)
+{
+    const uint32_t scale = grow_weight(g, F32, &width, 1, 1), bias = grow_weight(g, F32, &width, 1, 1),
+                   n = grow_begin(g, "LayerNormalization");
+    grow_in(g, n, x);
+    grow_in(g, n, scale);
+    grow_in(g, n, bias);
+    return with_axis(g, n, -1);
+}
+
+static uint32_t gelu(grow *g, uint32_t x)
+{
+    if (grow_one_in(g, 3)) return grow_1(g, "com.microsoft.Gelu", x);
+    const uint32_t e = grow_1(g, "Erf", grow_2(g, "Div", x, grow_const_scalar(g, F32, 1.4142135)));
+    const uint32_t y = grow_2(g, "Mul", x, grow_2(g, "Add", e, grow_const_scalar(g, F32, 1)));
+    return grow_2(g, "Mul", y, grow_const_scalar(g, F32, 0.5));
+}
+
+/* Norms before the products, queries, keys and values from one product, rows joined by a product of sizes, and a
+ * second network. */
+static bool encoder(grow *g, const gop *op)
+{
+    (void)op;
+    const int64_t heads = grow_between(g, 1, 2), size = grow_between(g, 1, 4), width = heads * size;
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(width) };
+    if (!has_all(g, d, 3) || width < 2) return false;
+    const uint32_t x = grow_shaped(g, F32, d, 3), b = size_of(g, x, 0), s = size_of(g, x, 1);
+    uint32_t y = layer_norm(g, x, width);
+    if (grow_one_in(g, 2)) { /* as Gemm on joined rows */
+        const uint32_t rows =
+                           grow_2(g, "Gather", grow_1(g, "Shape", y), grow_const_ints(g, (const int64_t[]){ 0, 1 }, 2)),
+                       count = grow_begin(g, "ReduceProd");
+        grow_in(g, count, rows);
+        grow_int(g, count, "keepdims", 0);
+        const uint32_t all = grow_end(g, count, 1),
+                       flat = reshape(g, y, (const part[]){ SCALAR(all), NUMBER(width) }, 2);
+        y = grow_3(g, "Gemm", flat, grow_weight(g, F32, (const int64_t[]){ width, 3 * width }, 2, 0.5),
+                   grow_weight(g, F32, (const int64_t[]){ 3 * width }, 1, 0.5));
+    } else y = linear(g, y, width, 3 * width);
+    y = reshape(g, y, (const part[]){ SCALAR(b), SCALAR(s), NUMBER(3), NUMBER(heads), NUMBER(size) }, 5);
+    y = grow_transpose(g, y, (const int64_t[]){ 2, 0, 3, 1, 4 });
+    if (y == G_NONE) return false;
+    uint32_t part_of[3];
+    for (uint32_t i = 0; i < 3; i++) part_of[i] = grow_2(g, "Gather", y, grow_const_scalar(g, I64, i));
+    uint32_t scores = grow_2(g, "MatMul", part_of[0], grow_transpose(g, part_of[1], (const int64_t[]){ 0, 1, 3, 2 }));
+    scores = grow_2(g, "Mul", scores, grow_const_scalar(g, F32, 0.5));
+    const uint32_t n = grow_begin(g, "Softmax");
+    grow_in(g, n, scores);
+    y = grow_transpose(g, grow_2(g, "MatMul", with_axis(g, n, -1), part_of[2]), (const int64_t[]){ 0, 2, 1, 3 });
+    y = reshape(g, y, (const part[]){ SCALAR(b), SCALAR(s), NUMBER(-1) }, 3);
+    y = grow_2(g, "Add", linear(g, y, width, width), x);
+    const uint32_t wide = gelu(g, linear(g, layer_norm(g, y, width), width, 2 * width));
+    y = grow_2(g, "Add", y, linear(g, wide, 2 * width, width));
+    return (grow_one_in(g, 2) ? layer_norm(g, y, width) : y) != G_NONE;
+}
+
 /* ---- windows of an image, rolled ---- */
 
 static uint32_t rolled(grow *g, uint32_t x, int64_t by, int64_t axis)
@@ -598,7 +656,8 @@ static bool tagger(grow *g, const gop *op)
 
 /* clang-format off */
 const gop gops_blocks[] = {
-    { "decoder", 0, 0, 2, decoder, 0, 0, 0 },     { "windows", 0, 0, 3, windows, 0, 0, 0 },
+    { "decoder", 0, 0, 2, decoder, 0, 0, 0 },     { "encoder", 0, 0, 3, encoder, 0, 0, 0 },
+        { "windows", 0, 0, 3, windows, 0, 0, 0 },
     { "inverted", 0, 0, 3, inverted, 0, 0, 0 },   { "unet", 0, 0, 3, unet, 0, 0, 0 },
     { "detection", 0, 0, 3, detection, 0, 0, 0 }, { "experts", 0, 0, 2, experts, 0, 0, 0 },
     { "tagger", 0, 0, 2, tagger, 0, 0, 0 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_text.c - the text form of a test's model: what reports print and the corpus holds.
  *
- *     opset 18
+ *     opset 18                                   then "constants" where constants are nodes, or nothing
  *     envs 2 profiles 0 1                        the profile of each environment
  *     symbol N 3 1 range 1 3 3 range 1 1 3       its size in each environment; min, opt, max of each profile
  *     input x f32 [N,4] fill -2 2 0.25 7         lo, hi, step, seed; then "special", or nothing
@@ -128,7 +128,8 @@ static void print_scope(const gmodel *m, uint32_t scope, text *o)
 
 void gmodel_print(const gmodel *m, text *o)
 {
-    text_printf(o, "opset %lld\nenvs %u profiles", (long long)m->opset, m->envs);
+    text_printf(o, "opset %lld%s\n", (long long)m->opset, m->has_constant_nodes ? " constants" : "");
+    text_printf(o, "envs %u profiles", m->envs);
     for (uint32_t k = 0; k < m->envs; k++) text_printf(o, " %u", m->profile_of[k]);
     text_printf(o, "\n");
     for (uint32_t i = 0; i < m->symbols; i++) {
@@ -406,6 +407,8 @@ static bool one_line(reader *r)
     if (scan_word(&r->at, "opset")) {
         if (!whole(r, &n)) return bad(r, "a version was expected");
         r->m->opset = n;
+        scan_space(&r->at);
+        r->m->has_constant_nodes = scan_word(&r->at, "constants");
         return true;
     }
     if (scan_word(&r->at, "envs")) return envs_line(r);
