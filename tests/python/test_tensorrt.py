@@ -289,6 +289,45 @@ def test_expressions_of_sizes():
         assert evaluate(text, symbols) == want, text
 
 
+def test_attributes_that_are_not_there():
+    """A wrong spelling is an error, as upstream; a script's own classes have attributes of their own."""
+    builder = trt.Builder(QUIET)
+    network = builder.create_network(0)
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    x = network.add_input("x", trt.float32, (2, 3))
+    layer = network.add_activation(x, trt.ActivationType.RELU)
+    for thing, name in ((builder, "fp16"), (config, "fp16_mode"), (profile, "shape"), (network, "batch"), (x, "shapes"), (layer, "presicion")):
+        rig.raises(AttributeError, setattr, thing, name, True, says=name)
+
+    class Mine(trt.Logger):
+        def __init__(self):
+            super().__init__(trt.Logger.ERROR)
+            self.lines = []
+    Mine().more = 3
+    config.builder_optimization_level = 9                     # the highest there is
+    config.default_device_type = trt.DeviceType.DLA
+    network.mark_output(layer.get_output(0))
+    assert builder.build_serialized_network(network, config) is None
+    config.set_flag(trt.BuilderFlag.GPU_FALLBACK)
+    assert builder.build_serialized_network(network, config) is not None
+
+
+def test_builders_of_versions_5_to_7():
+    with trt.Builder(QUIET) as builder, builder.create_network(1) as network, trt.OnnxParser(network, QUIET) as parser:
+        builder.max_workspace_size, builder.max_batch_size, builder.fp16_mode = 1 << 28, 1, True
+        builder.strict_type_constraints = False
+        assert builder.max_workspace_size == 1 << 28 and builder.fp16_mode is True and not builder.int8_mode
+        parser.parse(rig.DIGITS.read_bytes())
+        network.get_input(0).shape = [1, 1, 28, 28]
+        kernel = network.get_layer(0).kernel
+        assert isinstance(kernel, np.ndarray) and kernel.shape == (72,) and network.get_layer(0).bias.size in (0, 8)
+        builder.refittable = True
+        engine = builder.build_cuda_engine(network)
+        assert engine.refittable and engine.max_batch_size == 1
+        scores = np.zeros(10, np.float32)
+        assert engine.create_execution_context().execute(1, [SEVEN.ctypes.data, scores.ctypes.data]) and scores.argmax() == 7
+
+
 def run_script(name, *arguments):
     script = rig.ROOT / "tests" / "python" / "scripts" / name
     done = subprocess.run([sys.executable, "-m", "sinter.shim", str(script)] + [str(a) for a in arguments], capture_output=True, text=True)

@@ -7,12 +7,14 @@ import time
 
 from .._library import Error
 from ._calibrate import ranges_of
-from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
+from ._core import (Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory,
+                    strict)
 from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, PreviewFeature,
                       ProfilingVerbosity, RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
 
 
+@strict
 class IOptimizationProfile:
     """The range of shapes that an engine is built for."""
     ATTRIBUTES = "extra_memory_target"
@@ -62,6 +64,7 @@ class ITimingCache:
         return True
 
 
+@strict
 class IBuilderConfig(Managed):
     """How an engine is built. TF32 is permitted, as upstream has it; every other flag is off."""
     ATTRIBUTES = ("flags quantization_flags progress_monitor int8_calibrator avg_timing_iterations min_timing_iterations "
@@ -185,6 +188,13 @@ class IBuilderConfig(Managed):
         return "{}"
 
 
+def mode(flag):
+    """A flag as a property of a builder."""
+    return property(lambda self: self._config.get_flag(flag),
+                    lambda self, is_on: self._config.set_flag(flag) if is_on else self._config.clear_flag(flag))
+
+
+@strict
 class Builder(Managed, Reporter):
     """Makes networks, configurations and engines. What is built for is SINTER_TENSORRT_DEVICE, else a GPU where there is one,
     else the CPU."""
@@ -198,7 +208,7 @@ class Builder(Managed, Reporter):
         if not isinstance(logger, ILogger):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
         self.logger, self.gpu_allocator = logger, None
-        self.device = default_device()
+        self.device, self._config = default_device(), IBuilderConfig()
 
     @property
     def platform_has_tf32(self):
@@ -250,15 +260,28 @@ class Builder(Managed, Reporter):
             at += written
         return True
 
+    # ---- versions 5 to 7: the builder has the configuration ----
+
     def build_cuda_engine(self, network):
-        return self.build_engine_with_config(network, self.create_builder_config())
+        """An engine by what is set on the builder: max_workspace_size, fp16_mode, int8_mode, int8_calibrator, strict_type_constraints,
+        refittable."""
+        return self.build_engine_with_config(network, self._config)
+
+    max_workspace_size = property(lambda self: self._config.max_workspace_size,
+                                  lambda self, size: setattr(self._config, "max_workspace_size", size))
+    int8_calibrator = property(lambda self: self._config.int8_calibrator,
+                               lambda self, calibrator: setattr(self._config, "int8_calibrator", calibrator))
+    fp16_mode, int8_mode, strict_type_constraints, refittable = map(mode, (
+        BuilderFlag.FP16, BuilderFlag.INT8, BuilderFlag.STRICT_TYPES, BuilderFlag.REFIT))
 
     # ---- what a configuration means ----
 
     def _build(self, network, config):
         start = time.perf_counter()
+        if config.default_device_type != DeviceType.GPU and not config.get_flag(BuilderFlag.GPU_FALLBACK):
+            raise NotAvailable(Missing("IBuilderConfig", "DLA").text() + "; BuilderFlag.GPU_FALLBACK permits it")
         options = {"device": self.device, "refittable": bool(config.flags & REFITS)}
-        options["tune"] = ("off", "fast", "fast", "fast", "full", "full")[config.builder_optimization_level]
+        options["tune"] = ("off", "fast", "fast", "fast", "full", "full")[min(max(config.builder_optimization_level, 0), 5)]
         options["profiles"] = network._profiles([p.shapes for p in config.profiles])
         allow = [name for name, flag in (("fp16", BuilderFlag.FP16), ("bf16", BuilderFlag.BF16)) if config.get_flag(flag)]
         if config.get_flag(BuilderFlag.TF32) and self.device != "cpu":
@@ -319,6 +342,9 @@ class Builder(Managed, Reporter):
                 not network._is_quantized():
             self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without ranges: give int8_calibrator, ITensor.dynamic_range, "
                      "or a model with QuantizeLinear and DequantizeLinear")
+        if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
+            self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
+                     "engine for each")
         set_types = [layer.name for layer in network._net.layers if layer.precision is not None]
         if set_types and not (config.flags & KEEPS_PRECISIONS):
             self.say(Severity.WARNING, f"the precisions of {len(set_types)} layers ({', '.join(set_types[:3])}) change nothing: set "

@@ -69,6 +69,25 @@ class Missing:
         raise NotAvailable(self.text())
 
 
+def strict(kind):
+    """Makes a class refuse attributes that it does not have, as upstream's classes do: a wrong spelling, or a property of an older
+    version, would change nothing. Classes of scripts that derive from it have their own attributes."""
+    begin = kind.__init__
+
+    def __init__(self, *arguments, **keywords):
+        begin(self, *arguments, **keywords)
+        if type(self).__module__.startswith(__package__):
+            self.__dict__["_is_made"] = True
+
+    def __setattr__(self, name, value):
+        if not name.startswith("_") and "_is_made" in self.__dict__ and name not in self.__dict__ and not hasattr(type(self), name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        object.__setattr__(self, name, value)
+
+    kind.__init__, kind.__setattr__ = __init__, __setattr__
+    return kind
+
+
 class Managed:
     """An object for `with`, as upstream's are."""
 

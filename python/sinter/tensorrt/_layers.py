@@ -121,6 +121,14 @@ def layer_property(kind, name):
     return property(lambda self: layer_value(self, parameters[0]), set)
 
 
+def shown_weights(weights):
+    """A flat array that shares the memory, as upstream shows weights; Weights of types that NumPy lacks."""
+    try:
+        return weights.numpy()
+    except TypeError:
+        return weights
+
+
 def layer_value(self, parameter):
     rows = self.layer.parameters()
     kind, value, k = rows[parameter][0], self.layer.get(parameter), _abi.ParamKind
@@ -130,7 +138,7 @@ def layer_value(self, parameter):
     if kind == k.TYPE:
         return to_trt(value, self.name) if value else None
     if kind == k.WEIGHTS:
-        return Weights() if value is None else Weights(value)
+        return shown_weights(Weights() if value is None else Weights(value))
     if kind == k.INTS:
         spatial = "kernel_size" if "kernel_size" in rows else "window_size"
         if not value and parameter in ("stride", "dilation", "pre_padding", "post_padding") and spatial in rows:

@@ -9,11 +9,12 @@ from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
-from ._core import DEBUG, FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
+from ._core import DEBUG, FROM_TRT, Dims, Managed, Reporter, Weights, strict, to_trt
 from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 
+@strict
 class ITensor:
     """A tensor of a network."""
     ATTRIBUTES = "is_network_output is_network_input"
@@ -79,6 +80,7 @@ class ITensor:
         return f"<sinter.tensorrt.ITensor '{self.name}'>"
 
 
+@strict
 class ILayer:
     """A layer of a network. A layer that no kind of upstream's stands for has the type IDENTITY; `operator` is what ONNX calls it."""
     ATTRIBUTES = "name metadata type"
@@ -162,6 +164,7 @@ def address_of(weights):
     return None if tensor is None else tensor.data
 
 
+@strict
 class NetworkDefinition(Managed, Reporter):
     """A network: OnnxParser fills it, layers are added and changed."""
     ATTRIBUTES = "builder flags"
