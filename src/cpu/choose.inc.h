@@ -92,4 +92,64 @@ static void choose_row(float *best, int32_t *place, const float *x, int32_t row,
     else choose_row_of(best, place, x, row, n, false, false);
 }
 
-static const choose_set choose_loops = { .run = choose_run, .row = choose_row };
+static int64_t choose_seek(const float *x, int64_t n, int64_t from, float least, bool largest)
+{
+    const vec limit = v_set(least);
+    int64_t i = from;
+    if (isnan(least) && largest) return n; /* nothing is above a NaN */
+    for (; i + L <= n; i += L) {
+        const vec v = v_load(x + i);
+        const vecm m = largest ? m_not(v_le(v, limit)) : isnan(least) ? m_not(v_is_nan(v)) : v_lt(v, limit);
+        if (m_any(m)) break;
+    }
+    for (; i < n; i++)
+        if (largest ? !(x[i] <= least) : isnan(least) ? !isnan(x[i]) : x[i] < least) break;
+    return i;
+}
+
+/* Integers in the order of numbers: -0 is 0, all NaN are equal and above infinity. */
+static inline veci choose_key(vec x, bool largest)
+{
+    const vec v = v_add(x, v_zero());
+    const veci b = v_bits(v), sign = vi_sra(b, 31);
+    const veci key = vi_blend(v_is_nan(v), vi_set(INT32_MAX), vi_xor(b, vi_and(sign, vi_set(INT32_MAX))));
+    return largest ? key : vi_xor(key, vi_set(-1));
+}
+
+/* Each lane keeps a sorted list. A number goes before all that are less, and these move down. */
+INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t step, int cols, int64_t k, bool largest)
+{
+    veci best[CHOOSE_TOP], at[CHOOSE_TOP];
+    for (int64_t i = 0; i < n; i++, x += step) {
+        const int64_t have = i < k ? i : k;
+        veci key = choose_key(cols == L ? v_load(x) : v_load_n(x, cols), largest), row = vi_set((int32_t)i);
+        vecm goes = m_first(0);
+        if (have == k && !m_any(vi_lt(best[k - 1], key))) continue;
+        for (int64_t j = 0; j < have; j++) {
+            goes = m_or(goes, vi_lt(best[j], key));
+            const veci was = best[j], was_at = at[j];
+            best[j] = vi_blend(goes, key, was);
+            at[j] = vi_blend(goes, row, was_at);
+            key = vi_blend(goes, was, key);
+            row = vi_blend(goes, was_at, row);
+        }
+        if (have == k) continue;
+        best[have] = key;
+        at[have] = row;
+    }
+    for (int64_t j = 0; j < k; j++) {
+        int32_t part[L];
+        vi_store(part, at[j]);
+        memcpy(place + j * CHOOSE_COLS, part, (size_t)cols * sizeof *part);
+    }
+}
+
+static void choose_top(int32_t *place, const float *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest)
+{
+    for (int64_t c = 0; c < cols; c += L)
+        choose_top_of(place + c, x + c, n, step, cols - c < L ? (int)(cols - c) : L, k, largest);
+}
+
+static const choose_set choose_loops = {
+    .run = choose_run, .row = choose_row, .seek = choose_seek, .top = choose_top,
+};

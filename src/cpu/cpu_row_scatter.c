@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_row_scatter.c - scatter_elements that sets, of any type of whole bytes and any strides. The data is copied, then
- * elements are put in the order of the result's memory; where one index serves a whole run, that is one copy. */
+/* cpu_row_scatter.c - scatter_elements of any type of whole bytes and any strides; what combines elements, of f32, i32
+ * and i64. The data is copied, then elements are put in the order of the result's memory; where one index serves a
+ * whole run, that is one copy. */
 #include "core/dtype.h"
+#include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/cpu_move.h"
 #include "cpu/row.h"
@@ -10,6 +12,7 @@ typedef struct record {
     move_plan copy;
     view out, index, update;
     int64_t limit, along, place[SINTER_RANK_MAX]; /* of the result's axis; place: row-major strides of indices */
+    int64_t kind;                                 /* scatter_kind */
     uint32_t size, axis, rank;
     uint8_t order[SINTER_RANK_MAX]; /* axes, the innermost of the result last */
 } record;
@@ -18,7 +21,10 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_scatter_elements, "not a scatter of elements");
-    REJECT_UNLESS(((const attrs_scatter_elements *)p->attrs)->kind == scatter_kind_set, "combines elements");
+    const sinter_dtype type = p->out[0].dtype;
+    REJECT_UNLESS(((const attrs_scatter_elements *)p->attrs)->kind == scatter_kind_set || type == SINTER_DTYPE_F32 ||
+                      type == SINTER_DTYPE_I32 || type == SINTER_DTYPE_I64,
+                  "combines elements, not of f32, i32 or i64");
     REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8 && sinter_dtype_bits(p->out[0].dtype) <= 64,
                   "a type under a byte or over 64 bits");
     REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
@@ -60,6 +66,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->out = out[0];
     r->index = in[1];
     r->update = in[2];
+    r->kind = ((const attrs_scatter_elements *)attrs)->kind;
     r->rank = rank;
     r->axis = (uint32_t)axis;
     r->limit = out[0].dim[axis];
@@ -95,10 +102,62 @@ static void element(uint32_t size, char *to, const char *from)
     }
 }
 
+/* A NaN stays, and so it does in the reference. */
+static inline float lesser(float a, float b)
+{
+    return a != a ? a : b != b || b < a ? b : a;
+}
+static inline float greater(float a, float b)
+{
+    return a != a ? a : b != b || b > a ? b : a;
+}
+static inline int64_t lesser_i(int64_t a, int64_t b)
+{
+    return b < a ? b : a;
+}
+static inline int64_t greater_i(int64_t a, int64_t b)
+{
+    return b > a ? b : a;
+}
+
+#define COMBINE(type, wide, least, most)                                                                               \
+    {                                                                                                                  \
+        type a, b;                                                                                                     \
+        memcpy(&a, to, sizeof a);                                                                                      \
+        memcpy(&b, from, sizeof b);                                                                                    \
+        a = kind == scatter_kind_add   ? (type)((wide)a + (wide)b)                                                     \
+            : kind == scatter_kind_mul ? (type)((wide)a * (wide)b)                                                     \
+            : kind == scatter_kind_min ? (type)least(a, b)                                                             \
+                                       : (type)most(a, b);                                                             \
+        memcpy(to, &a, sizeof a);                                                                                      \
+        break;                                                                                                         \
+    }
+static void combine(sinter_dtype type, int64_t kind, char *to, const char *from)
+{
+    switch (type) {
+    case SINTER_DTYPE_F32: COMBINE(float, float, lesser, greater)
+    case SINTER_DTYPE_I32: COMBINE(int32_t, uint32_t, lesser_i, greater_i)
+    default: COMBINE(int64_t, uint64_t, lesser_i, greater_i)
+    }
+}
+
+/* `n` elements, of which each lands beside the one before. */
+static void combine_run(sinter_dtype type, int64_t kind, char *to, int64_t to_step, const char *from, int64_t step,
+                        int64_t n)
+{
+    if (type == SINTER_DTYPE_F32 && kind == scatter_kind_add && to_step == 4 && step == 4) {
+        float *y = (float *)(void *)to;
+        const float *x = (const float *)(const void *)from;
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+        return;
+    }
+    for (int64_t i = 0; i < n; i++, to += to_step, from += step) combine(type, kind, to, from);
+}
+
 /* The first fault of a run stays. */
 static bool pick_of(const record *r, const kernel_run *k, const int64_t *at, int64_t offset, int64_t *out)
 {
-    const int64_t value = dtype_load_i64(r->index.dtype, k->in[1], offset);
+    const int64_t value = index_load(r->index.dtype, k->in[1], offset);
     *out = value < 0 ? value + r->limit : value;
     if (*out >= 0 && *out < r->limit) return true;
     if (!k->fault || k->fault->is_set) return false;
@@ -127,6 +186,10 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
     if (last != r->axis && r->index.stride[last] == 0) {
         if (!pick_of(r, k, at, index, &pick)) return;
         y += pick * r->along;
+        if (r->kind != scatter_kind_set) {
+            combine_run(r->out.dtype, r->kind, y, to_step, x, step, n);
+            return;
+        }
         if (to_step == size && step == size) {
             memcpy(y, x, (size_t)(n * size));
             return;
@@ -134,8 +197,11 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
         for (int64_t i = 0; i < n; i++, y += to_step, x += step) element(r->size, y, x);
         return;
     }
-    for (at[last] = 0; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last])
-        if (pick_of(r, k, at, index, &pick)) element(r->size, y + pick * r->along, x);
+    for (at[last] = 0; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last]) {
+        if (!pick_of(r, k, at, index, &pick)) continue;
+        if (r->kind == scatter_kind_set) element(r->size, y + pick * r->along, x);
+        else combine(r->out.dtype, r->kind, y + pick * r->along, x);
+    }
     at[last] = 0;
 }
 

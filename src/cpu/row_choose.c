@@ -2,8 +2,10 @@
 /* row_choose.c - arg_reduce and top_k of f32, over any axis of any strides.
  *
  * arg_reduce reads runs along the axis where these are contiguous, else columns beside each other. top_k makes a key of
- * 64 bits of each value and its index: the order of keys is the order of the result. It keeps a buffer of the smallest
- * keys, and sorts the buffer when the buffer is full. */
+ * 64 bits of each value and its index: the order of keys is the order of the result. Vectors skip values that cannot be
+ * among the results. Few results are a sorted list. For many there is a buffer of the smallest keys: when the buffer is
+ * full, the largest keys are thrown out, and the rest is sorted at the end. Few results of adjacent lines: each lane
+ * has a list of its own. */
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
@@ -12,7 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLS = 512, LINES = 16, SPARE = 32, RUN_MAX = 1 << 30 };
+/* FEW: keys that are kept sorted by insertion. */
+enum { COLS = 512, LINES = 16, SPARE = 32, RUN_MAX = 1 << 30, FEW = 32 };
+_Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
 /* The axes beside the one that is looked along; the last is the one with the smallest stride in x. */
 typedef struct lines {
@@ -218,6 +222,8 @@ typedef struct top_record {
     int64_t room;                      /* keys of the buffer */
     int64_t group;                     /* lines that are read together */
     bool largest, has_value, has_index;
+    bool is_cols; /* adjacent lines are looked at together */
+    const choose_set *set;
 } top_record;
 
 /* Bounds of sizes, or false: without them there is no workspace. */
@@ -297,6 +303,8 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
     r->room = room_of(r->k);
     r->group = r->at.along == 1 ? 1 : LINES;
     r->largest = a->largest != 0;
+    r->set = level_of(isa)->choose;
+    r->is_cols = r->group > 1 && r->at.x[r->at.rank - 1] == 1 && r->k <= CHOOSE_TOP;
     return SINTER_OK;
 }
 
@@ -345,27 +353,89 @@ static inline uint32_t key_of(float x, uint32_t turn)
     return (v != v ? UINT32_MAX : bits) ^ turn;
 }
 
+/* The k smallest of n keys come first, in any order. */
+static void divide(uint64_t *at, uint64_t *spare, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    for (int round = 0; low < high; round++) {
+        if (round == 64) { /* keys that divide badly */
+            sort(at + low, spare, high + 1 - low);
+            return;
+        }
+        const uint64_t x = at[low], y = at[low + (high - low) / 2], z = at[high];
+        const uint64_t least = x < y ? x : y, most = x < y ? y : x, pivot = z < least ? least : z > most ? most : z;
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (at[i] < pivot) i++;
+            while (at[j] > pivot) j--;
+            if (i > j) break;
+            const uint64_t was = at[i];
+            at[i++] = at[j];
+            at[j--] = was;
+        }
+        if (k - 1 <= j) high = j;
+        else if (k - 1 >= i) low = i;
+        else return;
+    }
+}
+
+static uint64_t key_at(const top_record *r, const float *x, int64_t i)
+{
+    return (uint64_t)key_of(x[i], r->largest ? UINT32_MAX : 0) << 32 | (uint64_t)i;
+}
+
+/* The smallest keys of a line, sorted by insertion. */
+static void few(const top_record *r, const float *x, uint64_t *keys)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < r->at.n; i++) {
+        if (count == r->k) {
+            i = r->set->seek(x, r->at.n, i, x[keys[count - 1] & UINT32_MAX], r->largest);
+            if (i == r->at.n) return;
+        } else {
+            count++;
+        }
+        const uint64_t key = key_at(r, x, i);
+        int64_t at = count - 1;
+        for (; at > 0 && keys[at - 1] > key; at--) keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+static void many(const top_record *r, const float *x, uint64_t *keys)
+{
+    const int64_t n = r->at.n, k = r->k;
+    uint64_t *spare = keys + r->room;
+    int64_t count = 0, least = -1; /* least: the place of the last one that is kept */
+    for (int64_t i = 0; i < n; i++) {
+        if (least >= 0) i = r->set->seek(x, n, i, x[least], r->largest);
+        if (i == n) break;
+        keys[count++] = key_at(r, x, i);
+        if (count < r->room) continue;
+        divide(keys, spare, count, k);
+        uint64_t most = 0;
+        for (int64_t at = 0; at < k; at++) most = keys[at] > most ? keys[at] : most;
+        count = k;
+        least = (int64_t)(most & UINT32_MAX);
+    }
+    if (count > k) divide(keys, spare, count, k);
+    sort(keys, spare, k);
+}
+
+static void put(const top_record *r, const kernel_run *k, int64_t i, float value, int64_t place, int64_t value_at,
+                int64_t index_at)
+{
+    if (r->has_value) ((float *)k->out[0])[value_at + i * r->value_step] = value;
+    if (r->has_index) ((int64_t *)k->out[1])[index_at + i * r->index_step] = place;
+}
+
 static void line(const top_record *r, const kernel_run *k, const float *x, int64_t value_at, int64_t index_at,
                  uint64_t *keys)
 {
-    const uint32_t turn = r->largest ? UINT32_MAX : 0;
-    const int64_t n = r->at.n;
-    uint64_t *spare = keys + r->room, most = UINT64_MAX;
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t key = (uint64_t)key_of(x[i], turn) << 32 | (uint64_t)i;
-        if (key > most) continue;
-        keys[count++] = key;
-        if (count < r->room) continue;
-        sort(keys, spare, count);
-        count = r->k;
-        most = keys[count - 1];
-    }
-    sort(keys, spare, count);
+    (r->k <= FEW ? few : many)(r, x, keys);
     for (int64_t i = 0; i < r->k; i++) {
         const int64_t at = (int64_t)(keys[i] & UINT32_MAX);
-        if (r->has_value) ((float *)k->out[0])[value_at + i * r->value_step] = x[at];
-        if (r->has_index) ((int64_t *)k->out[1])[index_at + i * r->index_step] = at;
+        put(r, k, i, x[at], at, value_at, index_at);
     }
 }
 
@@ -387,6 +457,18 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         int64_t x_at[LINES], y_at[LINES], z_at[LINES];
         for (int64_t i = 0; i < some; i++) line_at(l, first + i, &x_at[i], &y_at[i], &z_at[i]);
         const float *x = j->k->in[0];
+        int64_t near = 0;
+        while (r->is_cols && near < some && x_at[near] == x_at[0] + near) near++;
+        if (near == some) {
+            int32_t place[CHOOSE_TOP * CHOOSE_COLS];
+            r->set->top(place, x + x_at[0], l->n, l->along, some, r->k, r->largest);
+            for (int64_t i = 0; i < r->k; i++)
+                for (int64_t g = 0; g < some; g++) {
+                    const int64_t at = place[i * CHOOSE_COLS + g];
+                    put(r, j->k, i, x[x_at[g] + at * l->along], at, y_at[g], z_at[g]);
+                }
+            continue;
+        }
         if (l->along != 1) {
             for (int64_t i = 0; i < l->n; i++)
                 for (int64_t g = 0; g < some; g++) copy[g * l->n + i] = x[x_at[g] + i * l->along];

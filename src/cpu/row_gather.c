@@ -65,20 +65,51 @@ typedef struct job {
     const kernel_run *k;
 } job;
 
+/* Indices [from, to) of one outer position. x: its data, y: its result. */
+#define PICKS(name, copy)                                                                                              \
+    static void name(const record *r, const kernel_run *k, char *y, const char *x, int64_t from, int64_t to)           \
+    {                                                                                                                  \
+        const sinter_dtype type = r->type;                                                                             \
+        const int64_t limit = r->axis;                                                                                 \
+        const int64_t block = r->block;                                                                                \
+        (void)block;                                                                                                   \
+        for (int64_t i = from; i < to; i++) {                                                                          \
+            int64_t pick = 0;                                                                                          \
+            if (index_pick(k, type, k->in[1], i, limit, &pick))                                                        \
+                memcpy(y + i * (copy), x + pick * (copy), (size_t)(copy));                                             \
+            else memset(y + i * (copy), 0, (size_t)(copy));                                                            \
+        }                                                                                                              \
+    }
+PICKS(picks_1, 1)
+PICKS(picks_2, 2)
+PICKS(picks_4, 4)
+PICKS(picks_8, 8)
+PICKS(picks_16, 16)
+PICKS(picks_any, block)
+
+static void picks(const record *r, const kernel_run *k, char *y, const char *x, int64_t from, int64_t to)
+{
+    switch (r->block) {
+    case 1: picks_1(r, k, y, x, from, to); break;
+    case 2: picks_2(r, k, y, x, from, to); break;
+    case 4: picks_4(r, k, y, x, from, to); break;
+    case 8: picks_8(r, k, y, x, from, to); break;
+    case 16: picks_16(r, k, y, x, from, to); break;
+    default: picks_any(r, k, y, x, from, to); break;
+    }
+}
+
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
     const int64_t total = r->outer * r->count, stop = end * r->unit < total ? end * r->unit : total;
-    for (int64_t i = begin * r->unit; i < stop; i++) {
-        int64_t pick = 0;
-        char *to = (char *)j->k->out[0] + i * r->block;
-        if (index_pick(j->k, r->type, j->k->in[1], i % r->count, r->axis, &pick)) {
-            memcpy(to, (const char *)j->k->in[0] + (i / r->count * r->axis + pick) * r->block, (size_t)r->block);
-        } else {
-            memset(to, 0, (size_t)r->block);
-        }
+    for (int64_t i = begin * r->unit, n; i < stop; i += n) {
+        const int64_t outer = i / r->count, first = i % r->count;
+        n = r->count - first < stop - i ? r->count - first : stop - i;
+        picks(r, j->k, (char *)j->k->out[0] + outer * r->count * r->block,
+              (const char *)j->k->in[0] + outer * r->axis * r->block, first, first + n);
     }
 }
 

@@ -217,6 +217,25 @@ typedef struct elements_job {
     const kernel_run *k;
 } elements_job;
 
+/* One row of results; first: the place of its first index. */
+#define ELEMENTS(name, bytes)                                                                                          \
+    static void name(const elements_record *r, const kernel_run *k, char *y, const char *x, int64_t first)             \
+    {                                                                                                                  \
+        const sinter_dtype type = r->type;                                                                             \
+        const int64_t n = r->cols, limit = r->limit, step = r->step, size = (bytes), along = r->is_last ? 0 : size;    \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            int64_t pick = 0;                                                                                          \
+            if (index_pick(k, type, k->in[1], first + j, limit, &pick))                                                \
+                memcpy(y + j * size, x + pick * step + j * along, (size_t)size);                                       \
+            else memset(y + j * size, 0, (size_t)size);                                                                \
+        }                                                                                                              \
+    }
+ELEMENTS(elements_of_1, 1)
+ELEMENTS(elements_of_2, 2)
+ELEMENTS(elements_of_4, 4)
+ELEMENTS(elements_of_8, 8)
+ELEMENTS(elements_of_any, r->size)
+
 static void elements_row(const elements_record *r, const kernel_run *k, int64_t row)
 {
     int64_t from = 0, left = row;
@@ -226,12 +245,12 @@ static void elements_row(const elements_record *r, const kernel_run *k, int64_t 
     }
     const char *x = (const char *)k->in[0] + from;
     char *y = (char *)k->out[0] + row * r->cols * r->size;
-    const int64_t along = r->is_last ? 0 : r->size;
-    for (int64_t j = 0; j < r->cols; j++, y += r->size) {
-        int64_t pick = 0;
-        if (index_pick(k, r->type, k->in[1], row * r->cols + j, r->limit, &pick))
-            element(r->size, y, x + pick * r->step + j * along);
-        else memset(y, 0, (size_t)r->size);
+    switch (r->size) {
+    case 1: elements_of_1(r, k, y, x, row * r->cols); break;
+    case 2: elements_of_2(r, k, y, x, row * r->cols); break;
+    case 4: elements_of_4(r, k, y, x, row * r->cols); break;
+    case 8: elements_of_8(r, k, y, x, row * r->cols); break;
+    default: elements_of_any(r, k, y, x, row * r->cols); break;
     }
 }
 

@@ -36,8 +36,6 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_reduce, "not a reduction");
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
-    REJECT_UNLESS(((const attrs_reduce *)p->attrs)->kind != reduce_kind_log_sum_exp,
-                  "a logarithm of a sum of exponentials");
     return row_after_reject(p);
 }
 
@@ -108,9 +106,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(row_isa_bind(e, p, t, &isa));
     const attrs_reduce *a = attrs;
     static const rows_fold folds[reduce_kind_count] = {
-        [reduce_kind_sum] = ROWS_SUM,   [reduce_kind_mean] = ROWS_SUM,    [reduce_kind_max] = ROWS_MAX,
-        [reduce_kind_min] = ROWS_MIN,   [reduce_kind_prod] = ROWS_PROD,   [reduce_kind_l1] = ROWS_ABS,
-        [reduce_kind_l2] = ROWS_SQUARE, [reduce_kind_log_sum] = ROWS_SUM, [reduce_kind_sum_square] = ROWS_SQUARE,
+        [reduce_kind_sum] = ROWS_SUM,         [reduce_kind_mean] = ROWS_SUM,    [reduce_kind_max] = ROWS_MAX,
+        [reduce_kind_min] = ROWS_MIN,         [reduce_kind_prod] = ROWS_PROD,   [reduce_kind_l1] = ROWS_ABS,
+        [reduce_kind_l2] = ROWS_SQUARE,       [reduce_kind_log_sum] = ROWS_SUM, [reduce_kind_sum_square] = ROWS_SQUARE,
+        [reduce_kind_log_sum_exp] = ROWS_MAX,
     };
     r->set = level_of(isa)->rows;
     r->kind = a->kind;
@@ -179,13 +178,23 @@ static void join(rows_fold fold, double *v, const float *part, int64_t n)
     }
 }
 
-static float finish(const record *r, double v)
+/* Results of the sums v, `step` apart. */
+static void finish(const record *r, float *y, int64_t step, const double *v, int64_t count)
 {
+    const double n = (double)r->gone_total;
     switch (r->kind) {
-    case reduce_kind_mean: return (float)(v / (double)r->gone_total);
-    case reduce_kind_l2: return (float)sqrt(v);
-    case reduce_kind_log_sum: return (float)log(v);
-    default: return (float)v;
+    case reduce_kind_mean:
+        for (int64_t i = 0; i < count; i++) y[i * step] = (float)(v[i] / n);
+        break;
+    case reduce_kind_l2:
+        for (int64_t i = 0; i < count; i++) y[i * step] = (float)sqrt(v[i]);
+        break;
+    case reduce_kind_log_sum:
+        for (int64_t i = 0; i < count; i++) y[i * step] = (float)log(v[i]);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) y[i * step] = (float)v[i];
+        break;
     }
 }
 
@@ -224,7 +233,45 @@ static void fold_results(const record *r, float *y, const float *x, int64_t coun
             join(r->fold, v, part, count);
         }
     }
-    for (int64_t c = 0; c < count; c++) y[c * r->inner.out] = finish(r, v[c]);
+    finish(r, y, r->inner.out, v, count);
+}
+
+/* Numbers [k, k + n) of the innermost reduced axis at `at`, in `row` where these are not adjacent. */
+static const float *piece_of(const axis *run, const float *at, int64_t k, int64_t n, float *row)
+{
+    if (run->in == 1 || n == 1) return at + k * run->in;
+    for (int64_t i = 0; i < n; i++) row[i] = at[(k + i) * run->in];
+    return row;
+}
+
+/* The largest number first, then the sum of exponentials below it: `pass` 0 gives the one, 1 the other. */
+static double exponent_pass(const record *r, const float *x, int pass, float top)
+{
+    const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    double v = pass ? 0 : -INFINITY;
+    float row[RUN];
+    for (int64_t i = 0; i < outer; i++) {
+        int64_t none;
+        const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
+        for (int64_t k = 0; k < run->dim; k += RUN) {
+            const int64_t n = run->dim - k < RUN ? run->dim - k : RUN;
+            const float *part = piece_of(run, at, k, n, row);
+            float found;
+            if (pass) found = r->set->sum_exp(part, n, top);
+            else r->set->fold_rows(ROWS_MAX, &found, part, 1, 0, n);
+            join(pass ? ROWS_SUM : ROWS_MAX, &v, &found, 1);
+        }
+    }
+    return v;
+}
+
+static void exponents(const record *r, float *y, const float *x, int64_t count)
+{
+    for (int64_t c = 0; c < count; c++, x += r->inner.in, y += r->inner.out) {
+        const float top = (float)exponent_pass(r, x, 0, 0);
+        *y = isfinite(top) ? (float)((double)top + log(exponent_pass(r, x, 1, top))) : top;
+    }
 }
 
 typedef struct job {
@@ -249,8 +296,8 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         int64_t out;
         const int64_t at = seek(r->kept, r->kept_count, i / pieces, &out), first = i % pieces * r->piece;
         const int64_t left = r->inner.dim - first;
-        fold_results(r, j->y + out + first * r->inner.out, j->x + at + first * r->inner.in,
-                     left < r->piece ? left : r->piece);
+        (r->kind == reduce_kind_log_sum_exp ? exponents : fold_results)(
+            r, j->y + out + first * r->inner.out, j->x + at + first * r->inner.in, left < r->piece ? left : r->piece);
     }
 }
 

@@ -55,6 +55,8 @@ typedef struct rows_set {
     void (*moments)(const float *x, int64_t n, float shift, double *sum, double *square);
     /* y[i] = the fold of n numbers at x + i * stride. */
     void (*fold_rows)(rows_fold kind, float *y, const float *x, int64_t rows, int64_t stride, int64_t n);
+    /* sum of exp(x - top); no x is above `top`. */
+    float (*sum_exp)(const float *x, int64_t n, float top);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
     void (*pool_max)(const rows_pool *p);       /* a NaN wins */

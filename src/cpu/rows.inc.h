@@ -73,6 +73,22 @@ static void softmax(float *y, const float *x, int64_t n, bool is_log)
     if (i < n) v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), r), (int)(n - i));
 }
 
+static float sum_exp(const float *x, int64_t n, float top)
+{
+    const vec shift = v_set(top);
+    vec s0 = v_zero(), s1 = s0;
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        s0 = v_add(s0, v_exp_neg(v_sub(v_load(x + i), shift)));
+        s1 = v_add(s1, v_exp_neg(v_sub(v_load(x + i + L), shift)));
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        s0 = v_add(s0, v_exp_neg(v_sub(fill_tail(x + i, left, -INFINITY), shift)));
+    }
+    return v_sum(v_add(s0, s1));
+}
+
 /* Many columns at a time: columns far apart in memory fall on few places of a cache. */
 enum { SOFTMAX_COLS = 256 };
 
@@ -349,7 +365,7 @@ static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
 
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
-    .affine_each = affine_each, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
+    .affine_each = affine_each, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
     .pool_max = pool_max, .pool_sum = pool_sum, .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes,
     .softmax_short = softmax_short, .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
     .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,

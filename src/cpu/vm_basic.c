@@ -89,6 +89,8 @@ LOOP2(max_i32, int32_t, int32_t, x > y ? x : y)
 LOOP2(and_i32, int32_t, int32_t, x &y)
 LOOP2(or_i32, int32_t, int32_t, x | y)
 LOOP2(xor_i32, int32_t, int32_t, x ^ y)
+LOOP2(min_i64, int64_t, int64_t, x < y ? x : y)
+LOOP2(max_i64, int64_t, int64_t, x > y ? x : y)
 LOOP2(add_f64, double, double, x + y)
 LOOP2(sub_f64, double, double, x - y)
 LOOP2(mul_f64, double, double, x *y)
@@ -116,6 +118,33 @@ COPY(i32_to_i64, int32_t, int64_t)
 COPY(i64_to_f32, int64_t, float)
 COPY(f32_to_f64, float, double)
 COPY(f64_to_f32, double, float)
+
+COPY(i64_to_i32, int64_t, int32_t)
+COPY(i32_to_f64, int32_t, double)
+COPY(i64_to_f64, int64_t, double)
+
+/* A float as an integer: cut towards zero, kept within the type; a NaN is 0. `least` and `most` are floats whose
+ * integers the type has; `above` is the integer of everything beyond `most`. */
+#define CUT(name, from, to, least, most, above)                                                                        \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op, (void)b_, (void)c_;                                                                                  \
+        const from *a = a_;                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const from x = a[i], low = x > (least) ? x : (least), kept = low < (most) ? low : (most);                  \
+            const to v = x > (most) ? (above) : (to)kept;                                                              \
+            ((to *)d_)[i] = x == x ? v : 0;                                                                            \
+        }                                                                                                              \
+    }
+CUT(f32_to_i64, float, int64_t, -9223372036854775808.0f, 9223371487098961920.0f, INT64_MAX)
+CUT(f64_to_i64, double, int64_t, -9223372036854775808.0, 9223372036854774784.0, INT64_MAX)
+CUT(f64_to_i32, double, int32_t, -2147483648.0, 2147483647.0, INT32_MAX)
+
+static void bool_i64(ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
+}
 
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
@@ -158,6 +187,8 @@ static vm_fn *of_i64(const vm_op *op)
     case OP_add: return is_i64 ? add_i64 : general;
     case OP_sub: return is_i64 ? sub_i64 : general;
     case OP_mul: return is_i64 ? mul_i64 : general;
+    case OP_min: return is_i64 ? min_i64 : general;
+    case OP_max: return is_i64 ? max_i64 : general;
     case OP_eq: return eq_i64;
     case OP_lt: return is_i64 ? lt_i64 : general;
     case OP_le: return is_i64 ? le_i64 : general;
@@ -190,12 +221,21 @@ static vm_fn *of_f64(const vm_op *op)
 static vm_fn *of_cast(const vm_op *op)
 {
     const vm_class from = vm_class_of((sinter_dtype)op->from);
+    const sinter_dtype type = (sinter_dtype)op->from;
     switch (op->to) {
-    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : general;
-    case SINTER_DTYPE_I32: return from == VM_I32 ? copy_i32 : general;
-    case SINTER_DTYPE_I64: return from == VM_I32 ? i32_to_i64 : op->from == SINTER_DTYPE_I64 ? copy_64 : general;
-    case SINTER_DTYPE_F32: return op->from == SINTER_DTYPE_I64 ? i64_to_f32 : from == VM_F64 ? f64_to_f32 : general;
-    case SINTER_DTYPE_F64: return from == VM_F64 ? copy_64 : from == VM_F32 ? f32_to_f64 : general;
+    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
+    case SINTER_DTYPE_I32:
+        return from == VM_I32 ? copy_i32 : from == VM_I64 ? i64_to_i32 : from == VM_F64 ? f64_to_i32 : general;
+    case SINTER_DTYPE_I64:
+        return from == VM_I32 ? i32_to_i64 : from == VM_I64 ? copy_64 : from == VM_F32 ? f32_to_i64 : f64_to_i64;
+    case SINTER_DTYPE_F32:
+        return from == VM_F64 ? f64_to_f32 : from == VM_I64 && type != SINTER_DTYPE_U64 ? i64_to_f32 : general;
+    case SINTER_DTYPE_F64:
+        return from == VM_F64             ? copy_64
+               : from == VM_F32           ? f32_to_f64
+               : from == VM_I32           ? i32_to_f64
+               : type != SINTER_DTYPE_U64 ? i64_to_f64
+                                          : general;
     default: return general;
     }
 }

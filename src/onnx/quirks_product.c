@@ -71,6 +71,86 @@ static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool tra
     c->out[0] = build_matmul(&c->b, first, second, &(attrs_matmul){ .trans_a = trans_a, .trans_b = trans_b });
 }
 
+/* What an axis of a product of two operands is: in both and the result, in the first or the second and the result, or
+ * summed. */
+enum { BOTH, FIRST, SECOND, SUMMED, ROLES };
+typedef struct axes {
+    uint32_t count[ROLES];
+    int64_t at[2][ROLES][SINTER_RANK_MAX]; /* places in each operand */
+    char label[ROLES][SINTER_RANK_MAX];
+} axes;
+
+static bool axes_find(const char *a, size_t n_a, const char *b, size_t n_b, const char *y, size_t n_y, axes *x)
+{
+    memset(x, 0, sizeof *x);
+    if (n_a > SINTER_RANK_MAX || n_b > SINTER_RANK_MAX || n_y > SINTER_RANK_MAX) return false;
+    if (!are_distinct(a, n_a) || !are_distinct(b, n_b) || !are_distinct(y, n_y)) return false;
+    size_t seen = 0;
+    for (size_t i = 0; i < n_a + n_b; i++) {
+        const bool is_first = i < n_a;
+        const char label = is_first ? a[i] : b[i - n_a];
+        const char *in_a = memchr(a, label, n_a), *in_b = memchr(b, label, n_b), *in_y = memchr(y, label, n_y);
+        if (in_a && in_b && !is_first) continue;
+        if (!in_y && !(in_a && in_b)) return false; /* an operand's own sum */
+        const int role = in_a && in_b ? (in_y ? BOTH : SUMMED) : in_a ? FIRST : SECOND;
+        const uint32_t k = x->count[role]++;
+        x->label[role][k] = label;
+        if (in_a) x->at[0][role][k] = in_a - a;
+        if (in_b) x->at[1][role][k] = in_b - b;
+        seen += in_y != NULL;
+    }
+    return seen == n_y;
+}
+
+/* An operand with its axes in the order both, left, right, of which the last two are joined to one each. */
+static ir_value_id joined(onnx_call *c, uint32_t input, const axes *x, int left, int right)
+{
+    const int roles[3] = { BOTH, left, right };
+    dim d[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    int64_t perm[SINTER_RANK_MAX];
+    (void)call_shape(c, c->in[input], d);
+    uint32_t rank = 0, kept = 0;
+    for (int i = 0; i < 3; i++) {
+        dim all = dim_const(c->b.g->dims, 1);
+        for (uint32_t k = 0; k < x->count[roles[i]]; k++) {
+            const int64_t at = x->at[input][roles[i]][k];
+            perm[rank++] = at;
+            if (!i) to[kept++] = d[at];
+            else all = dim_mul(c->b.g->dims, all, d[at]);
+        }
+        if (i) to[kept++] = all;
+    }
+    return build_shaped(&c->b, build_permuted(&c->b, c->in[input], perm, rank), to, kept);
+}
+
+/* Two operands of letters alone whose sizes agree: a product of matrices with views around it. */
+static bool einsum_as_product(onnx_call *c, const char *equation)
+{
+    const char *comma = strchr(equation, ','), *arrow = strchr(equation, '-');
+    if (c->count_in != 2 || !comma || !arrow || strchr(equation, '.') || strchr(comma + 1, ',')) return false;
+    const size_t n_a = (size_t)(comma - equation), n_b = (size_t)(arrow - comma) - 1, n_y = strlen(arrow + 2);
+    dim a[SINTER_RANK_MAX], b[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    axes x;
+    if (!axes_find(equation, n_a, comma + 1, n_b, arrow + 2, n_y, &x)) return false;
+    if (call_shape(c, c->in[0], a) != n_a || call_shape(c, c->in[1], b) != n_b) return false;
+    if (!x.count[SUMMED] || x.count[BOTH] > SINTER_RANK_MAX - 2) return false;
+    for (int role = BOTH; role <= SUMMED; role += SUMMED)
+        for (uint32_t k = 0; k < x.count[role]; k++)
+            if (a[x.at[0][role][k]] != b[x.at[1][role][k]]) return false; /* one may broadcast */
+    ir_value_id y =
+        build_matmul(&c->b, joined(c, 0, &x, FIRST, SUMMED), joined(c, 1, &x, SUMMED, SECOND), &(attrs_matmul){ 0 });
+    uint32_t rank = 0;
+    int64_t perm[SINTER_RANK_MAX] = { 0 };
+    for (int role = BOTH; role <= SECOND; role++)
+        for (uint32_t k = 0; k < x.count[role]; k++, rank++) {
+            const uint32_t input = role == SECOND;
+            to[rank] = (input ? b : a)[x.at[input][role][k]];
+            perm[strchr(arrow + 2, x.label[role][k]) - (arrow + 2)] = rank;
+        }
+    c->out[0] = build_permuted(&c->b, build_shaped(&c->b, y, to, rank), perm, rank);
+    return true;
+}
+
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
  */
 void convert_einsum(onnx_call *c)
@@ -116,7 +196,7 @@ void convert_einsum(onnx_call *c)
         einsum_as_matmul(c, rank, trans_a, trans_b);
         return;
     }
-    c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
+    if (!einsum_as_product(c, clean)) c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
 }
 
 void convert_fused_matmul(onnx_call *c)
