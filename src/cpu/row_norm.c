@@ -244,7 +244,6 @@ static sinter_status norm_run(const kernel_run *k)
 {
     const record *r = k->record;
     const uint32_t count_in = (uint32_t)r->inner, count_out = (uint32_t)(r->inner >> 32);
-    if (!r->outer || !r->n) return SINTER_OK;
     job j = { .r = r,
               .k = k,
               .x = k->in[0],
@@ -253,7 +252,12 @@ static sinter_status norm_run(const kernel_run *k)
               .bias = optional(k, count_in, 2),
               .mean = count_out > 1 ? k->out[1] : NULL,
               .inverse = count_out > 2 ? k->out[2] : NULL };
-    row_parallel(k, (r->outer + r->step - 1) / r->step, norm_rows, &j);
+    /* The statistics of no numbers are NaN. */
+    for (int64_t i = 0; !r->n && i < r->outer; i++) {
+        if (j.mean) j.mean[i] = NAN;
+        if (j.inverse) j.inverse[i] = NAN;
+    }
+    if (r->n) row_parallel(k, (r->outer + r->step - 1) / r->step, norm_rows, &j);
     return SINTER_OK;
 }
 
