@@ -137,8 +137,8 @@ static bool einsum_as_product(onnx_call *c, const char *equation)
     for (int role = BOTH; role <= SUMMED; role += SUMMED)
         for (uint32_t k = 0; k < x.count[role]; k++)
             if (a[x.at[0][role][k]] != b[x.at[1][role][k]]) return false; /* one may broadcast */
-    ir_value_id y =
-        build_matmul(&c->b, joined(c, 0, &x, FIRST, SUMMED), joined(c, 1, &x, SUMMED, SECOND), &(attrs_matmul){ 0 });
+    const ir_value_id left = joined(c, 0, &x, FIRST, SUMMED), right = joined(c, 1, &x, SUMMED, SECOND);
+    const ir_value_id y = build_matmul(&c->b, left, right, &(attrs_matmul){ 0 });
     uint32_t rank = 0;
     int64_t perm[SINTER_RANK_MAX] = { 0 };
     for (int role = BOTH; role <= SECOND; role++)

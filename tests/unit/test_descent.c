@@ -74,6 +74,23 @@ static void run(const sinter_buffer *file, float *out)
     sinter_engine_release(g);
 }
 
+/* Gives all kernels in the cache one time, so that which of them are near the best does not depend on the machine. */
+static void write_equal_times(void)
+{
+    static const char equal_path[] = "test_descent.equal";
+    char line[4096];
+    FILE *from = fopen(path, "rb"), *to = fopen(equal_path, "wb");
+    while (CHECK(from && to) && fgets(line, sizeof line, from)) {
+        char *number = strrchr(line, '|');
+        if (!strncmp(line, "descent ", 8)) continue;
+        if (number) memcpy(number, "| 1000 0\n", sizeof "| 1000 0\n");
+        (void)fputs(line, to);
+    }
+    if (from) (void)fclose(from);
+    if (to) CHECK(fclose(to) == 0);
+    CHECK(rename(equal_path, path) == 0);
+}
+
 /* What a line of a swap begins with: the line that says the search is over, up to its last word. */
 static bool prefix_of(char *out, size_t size)
 {
@@ -123,7 +140,7 @@ static uint32_t write_swaps(const sinter_buffer *file, uint32_t n)
         uint32_t count = 0, seen = 0;
         const problem *p = g->code[i].problem;
         if (g->step[i].kind != STEP_KERNEL || p->op != OP_matmul) continue;
-        CHECK_EQ(tune_alternatives(&e, p, &o, 1e9, list, SWAPS, &count), SINTER_OK);
+        CHECK_EQ(tune_alternatives(&e, p, &o, 1.3, list, SWAPS, &count), SINTER_OK);
         for (uint32_t k = 0; k < count; k++) {
             const bool is_there =
                 list[k].kernel == g->code[i].kernel && !memcmp(list[k].tactic.at, g->step[i].tactic, TACTIC_SIZE);
@@ -174,6 +191,10 @@ static void swapped_steps_compute_the_same(void)
     uint32_t swaps = 1, tried = 0;
     (void)unlink(path);
     if (!CHECK_EQ(build(path, false, &file, &error), SINTER_OK)) printf("%s\n", error.text);
+    sinter_buffer_free(&file);
+    file = (sinter_buffer){ 0 };
+    write_equal_times();
+    if (!CHECK_EQ(build(path, false, &file, &error), SINTER_OK)) printf("%s\n", error.text);
     CHECK_EQ(build(path, true, &again, &error), SINTER_OK);
     CHECK(file.size == again.size && !memcmp(file.data, again.data, file.size));
     run(&file, first);
@@ -188,7 +209,7 @@ static void swapped_steps_compute_the_same(void)
         sinter_buffer_free(&swapped);
         swapped = (sinter_buffer){ 0 };
     }
-    CHECK(tried > 0);
+    CHECK(tried > 3);
     sinter_buffer_free(&file);
     sinter_buffer_free(&again);
     (void)unlink(path);
