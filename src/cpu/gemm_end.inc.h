@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
     } else {
         UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
         {
-            if (i >= live) break;
+            if (i >= live) continue;
             UNROLL for (int j = 0; j < last; j++) v_store(c + j * VEC_LANES, acc[i][j]);
             v_store_n(c + last * VEC_LANES, acc[i][last], tail);
         }

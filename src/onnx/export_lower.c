@@ -278,7 +278,8 @@ static ir_value_id with_rows(lowering *l, ir_value_id mask, dim rows)
     return build_expanded(l->b, mask, v.dim, v.rank);
 }
 
-/* A mask of ONNX has two axes at least and the type of the query, or is bool. Causal counts from the last key. */
+/* A mask of ONNX has two axes at least and the type of the query, or is bool. Causal counts from the last key. The
+ * scale is an f32: of f64, the query takes one that is none. */
 static ir_value_id low_attention(lowering *l)
 {
     attrs_attention a = *(const attrs_attention *)l->attrs;
@@ -287,8 +288,12 @@ static ir_value_id low_attention(lowering *l)
     const dim rows = q->dim[2], keys = k->dim[2];
     const sinter_dtype type = q->dtype;
     ir_builder *b = l->b;
-    ir_value_id mask = given;
+    ir_value_id mask = given, query = l->in[0];
     if (l->count_in > 4 && l->in[4]) return 0;
+    if (type == SINTER_DTYPE_F64 && (double)(float)a.scale != a.scale) {
+        query = build_mul(b, query, build_scalar(b, type, a.scale));
+        a.scale = 1;
+    }
     if (mask && value_of(l, mask)->dtype != SINTER_DTYPE_BOOL) mask = build_typed(b, mask, type);
     while (mask && value_of(l, mask)->rank < 2) mask = build_unsqueezed(b, mask, 0);
     if (mask) mask = with_rows(l, mask, rows);
@@ -301,8 +306,8 @@ static ir_value_id low_attention(lowering *l)
         else if (value_of(l, mask)->dtype == SINTER_DTYPE_BOOL) mask = build_and(b, mask, allowed);
         else mask = build_where(b, allowed, mask, build_scalar(b, type, -INFINITY));
     }
-    if (mask == given) return 0;
-    const ir_value_id in[4] = { l->in[0], l->in[1], l->in[2], mask };
+    if (mask == given && query == l->in[0]) return 0;
+    const ir_value_id in[4] = { query, l->in[1], l->in[2], mask };
     return build_emit(b, OP_attention, &a, in, mask ? 4 : 3);
 }
 

@@ -71,6 +71,11 @@ static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool tra
     c->out[0] = build_matmul(&c->b, first, second, &(attrs_matmul){ .trans_a = trans_a, .trans_b = trans_b });
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* What an axis of a product of two operands is: in both and the result, in the first or the second and the result, or
  * summed. */
 enum { BOTH, FIRST, SECOND, SUMMED, ROLES };
@@ -89,6 +94,7 @@ static bool axes_find(const char *a, size_t n_a, const char *b, size_t n_b, cons
     for (size_t i = 0; i < n_a + n_b; i++) {
         const bool is_first = i < n_a;
         const char label = is_first ? a[i] : b[i - n_a];
+        if (!is_letter(label)) return false;
         const char *in_a = memchr(a, label, n_a), *in_b = memchr(b, label, n_b), *in_y = memchr(y, label, n_y);
         if (in_a && in_b && !is_first) continue;
         if (!in_y && !(in_a && in_b)) return false; /* an operand's own sum */
@@ -167,11 +173,10 @@ void convert_einsum(onnx_call *c)
     }
     for (size_t i = 0; i < length; i++) {
         const char ch = given[i];
-        const bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
         if (ch == ' ') continue;
-        if (!letter && ch != ',' && ch != '.' && ch != '-' && ch != '>')
+        if (!is_letter(ch) && ch != ',' && ch != '.' && ch != '-' && ch != '>')
             REJECT(c, INVALID_MODEL, "equation '%s'", given);
-        if (letter) seen[(unsigned char)ch]++;
+        if (is_letter(ch)) seen[(unsigned char)ch]++;
         has_arrow = has_arrow || ch == '>';
         has_dots = has_dots || ch == '.';
         clean[n++] = ch;
