@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
     int32_t *c = t->c;
     UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
     {
-        if (i >= live) break;
+        if (i >= live) continue;
         UNROLL for (int j = 0; j < last; j++) vi_store(c + j * VEC_LANES, acc[i][j]);
         if (tail == VEC_LANES) {
             vi_store(c + last * VEC_LANES, acc[i][last]);
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
         const uint16_t *residual = t->residual;
         UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
         {
-            if (i >= live) break;
+            if (i >= live) continue;
             UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load_bf16(residual + j * VEC_LANES));
             acc[i][last] = v_add(acc[i][last], narrow_load_n(residual + last * VEC_LANES, tail));
         }
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
         const float *residual = t->residual;
         UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
         {
-            if (i >= live) break;
+            if (i >= live) continue;
             UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load(residual + j * VEC_LANES));
             acc[i][last] = v_add(acc[i][last], v_load_n(residual + last * VEC_LANES, tail));
         }
@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
         uint16_t *c = t->c;
         UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
         {
-            if (i >= live) break;
+            if (i >= live) continue;
             UNROLL for (int j = 0; j < last; j++) UNIT_STORE_NARROW(c + j * VEC_LANES, acc[i][j]);
             if (tail == VEC_LANES) {
                 UNIT_STORE_NARROW(c + last * VEC_LANES, acc[i][last]);
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
     if (tail == VEC_LANES) {
         UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
         {
-            if (i >= live) break;
+            if (i >= live) continue;
             UNROLL for (int j = 0; j < vectors; j++) v_store(c + j * VEC_LANES, acc[i][j]);
         }
     } else {
