@@ -100,25 +100,6 @@ static int64_t remainders_of(const depthwise_shape *s)
     return step < s->out[0] ? step : s->out[0];
 }
 
-static int64_t tiles_of_image(const depthwise_params *p)
-{
-    const int64_t step = remainders_of(&p->shape);
-    if (step == 0) return 0;
-    const int64_t rows = p->shape.out[0] / step + (p->shape.out[0] % step != 0);
-    return step * (rows / p->tactic.rows + (rows % p->tactic.rows != 0));
-}
-
-int64_t depthwise_tile_count(const depthwise_params *p)
-{
-    return p->shape.images * tiles_of_image(p);
-}
-
-/* Some outputs of one or two rows. */
-typedef struct run_at {
-    int64_t image, out_y, out_x, rows, pixels;
-    int64_t first; /* of the upper row, among the pixels of the result */
-} run_at;
-
 /* Pixels of a run. */
 static int64_t run_of(const depthwise_params *p)
 {
@@ -127,6 +108,41 @@ static int64_t run_of(const depthwise_params *p)
     const int64_t run = RUN_FLOATS / p->tactic.rows / (s->channels * s->multiplier) / width * width;
     return run < width ? width : run;
 }
+
+/* A row is cut into tiles of whole blocks, so that an image of one row is work for several threads. A block's outputs
+ * are depthwise_step pixels apart. */
+static int64_t tile_pixels(const depthwise_params *p)
+{
+    const int64_t run = run_of(p);
+    const int64_t block = depthwise_has_blocks(&p->shape) ? depthwise_step(&p->shape, 1) * p->tactic.cols : run;
+    return run < block ? block : run / block * block;
+}
+
+static int64_t tiles_of_row(const depthwise_params *p)
+{
+    const int64_t pixels = tile_pixels(p);
+    return p->shape.out[1] == 0 ? 0 : (p->shape.out[1] - 1) / pixels + 1;
+}
+
+static int64_t tiles_of_image(const depthwise_params *p)
+{
+    const int64_t step = remainders_of(&p->shape);
+    if (step == 0) return 0;
+    const int64_t rows = p->shape.out[0] / step + (p->shape.out[0] % step != 0);
+    return step * (rows / p->tactic.rows + (rows % p->tactic.rows != 0)) * tiles_of_row(p);
+}
+
+int64_t depthwise_tile_count(const depthwise_params *p)
+{
+    if (p->shape.channels == 0 || p->shape.multiplier == 0) return 0;
+    return p->shape.images * tiles_of_image(p);
+}
+
+/* Some outputs of one or two rows. */
+typedef struct run_at {
+    int64_t image, out_y, out_x, rows, pixels;
+    int64_t first; /* of the upper row, among the pixels of the result */
+} run_at;
 
 static int64_t window_of(const depthwise_params *p, int axis, int64_t outputs)
 {
@@ -241,7 +257,7 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
     const gemm_epilogue *e = &p->epilogue;
     if (s->channels * s->multiplier == 0 || begin >= end) return;
     const int64_t step = remainders_of(s), each = p->tactic.rows, tiles = tiles_of_image(p);
-    const int64_t run = depthwise_step(s, 1) > 1 ? s->out[1] : run_of(p);
+    const int64_t run = tile_pixels(p), runs = tiles_of_row(p);
     const float *bias = e->bias;
     if (e->narrow_bias) {
         float *wide = (float *)scratch + window_floats(p) + result_floats(p);
@@ -249,22 +265,20 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
         bias = wide;
     }
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t image = tile / tiles, at = tile % tiles;
+        const int64_t image = tile / tiles, at = tile % tiles / runs, x = tile % runs * run;
         const int64_t row = at % step + at / step * step * each;
         const int64_t left = s->out[0] > row ? (s->out[0] - row + step - 1) / step : 0,
                       rows = left < each ? left : each;
         if (rows == 0) continue;
-        for (int64_t x = 0; x < s->out[1]; x += run) {
-            const run_at r = {
-                .image = image,
-                .out_y = row,
-                .out_x = x,
-                .rows = rows,
-                .pixels = s->out[1] - x < run ? s->out[1] - x : run,
-                .first = (image * s->out[0] + row) * s->out[1] + x,
-            };
-            if (p->is_narrow) run_narrow(p, &r, bias, scratch, post_user);
-            else run_wide(p, &r, post_user);
-        }
+        const run_at r = {
+            .image = image,
+            .out_y = row,
+            .out_x = x,
+            .rows = rows,
+            .pixels = s->out[1] - x < run ? s->out[1] - x : run,
+            .first = (image * s->out[0] + row) * s->out[1] + x,
+        };
+        if (p->is_narrow) run_narrow(p, &r, bias, scratch, post_user);
+        else run_wide(p, &r, post_user);
     }
 }

@@ -80,14 +80,14 @@ size_t depthwise_pack_size(isa_level isa, const depthwise_shape *s);
 void depthwise_pack(isa_level isa, const depthwise_shape *s, const void *w, bool is_narrow, const int64_t w_stride[3],
                     float *dst);
 
-/* One tile is one or two output rows of one image that share input rows. */
+/* One tile is a run of pixels of one or two output rows of one image that share input rows. */
 int64_t depthwise_tile_count(const depthwise_params *p);
 /* Bytes of scratch that a run wants, for any sizes of image and result: 0 unless is_narrow. */
 size_t depthwise_scratch_size(const depthwise_params *p);
 void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);
 
 /* One instruction set's kernel: `pixels` output pixels of each of `rows` rows, from out_x on, all channels. The rows
- * are depthwise_step pixels apart. Where columns are, too, a run is all of a row. */
+ * are depthwise_step pixels apart. */
 typedef struct depthwise_rows {
     const depthwise_params *p;
     const float *x;        /* the image                        */

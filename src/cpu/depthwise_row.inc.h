@@ -3,8 +3,8 @@
  *
  * For the usual kernels (3, 5, 7 wide) a block of outputs is computed at once, one or two rows high and four or seven
  * pixels wide: an input is loaded once and meets every output of the block that it belongs to. At the borders of the
- * image and of the result the block is the same, with inputs left out and outputs not stored. Everything else takes one
- * pixel at a time. */
+ * image and of the result the block is the same, with inputs left out and outputs not stored. Other kernels take seven
+ * outputs at a time, and one at a time at the borders. */
 
 /* The widest window has 19 columns. */
 #if defined(__clang__)
@@ -149,22 +149,45 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     }
 }
 
-/* One output with any kernel, `width` taps wide. */
-static void dw_any(const dw_block *b, int64_t width, int64_t col_begin, int64_t col_end)
+/* Outputs beside each other with any kernel, `width` taps wide: b->blocks blocks of `outputs`, whose windows have taps
+ * [col_begin, col_end) of each row inside the image. The windows of two adjacent outputs start x_step floats apart.
+ * Each tap loads its weights once for all outputs of a block. */
+static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int64_t width, int64_t col_begin,
+                                                         int64_t col_end, int64_t x_step, const int outputs,
+                                                         const int masked)
 {
     const dw_end e = dw_end_of(b->e);
-    const int64_t taps = b->height * width;
+    const int lanes = b->lanes;
+    const int64_t taps = b->height * width, x_col = b->x_col, ldy = b->ldy, ldr = b->e->ldr;
     for (int64_t v = 0; v < b->vectors; v++) {
         const int64_t at = v * VEC_LANES;
-        vec acc = v_zero();
-        for (int64_t row = b->row_begin; row < b->row_end; row++) {
-            const float *x = b->x + row * b->x_row + at, *w = b->w + (v * taps + row * width) * VEC_LANES;
-            for (int64_t col = col_begin; col < col_end; col++) {
-                acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load(w + col * VEC_LANES), acc);
+        const float *bias_at = b->bias ? b->bias + at : NULL;
+        const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
+        for (int64_t block = 0; block < b->blocks; block++) {
+            const float *first = b->x + block * outputs * x_step + at;
+            vec acc[7];
+            UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
+            for (int64_t row = b->row_begin; row < b->row_end; row++) {
+                const float *x = first + row * b->x_row + col_begin * x_col;
+                const float *w = b->w + (v * taps + row * width + col_begin) * VEC_LANES;
+                for (int64_t col = col_begin; col < col_end; col++, x += x_col, w += VEC_LANES) {
+                    const vec weight = v_load(w);
+                    UNROLL for (int u = 0; u < outputs; u++)
+                    {
+                        const float *from = x + u * x_step;
+                        acc[u] = v_fma(masked ? v_load_n(from, lanes) : v_load(from), weight, acc[u]);
+                    }
+                }
+            }
+            float *y = b->y + block * outputs * ldy + at;
+            const float *residual = b->residual ? b->residual + block * outputs * ldr + at : NULL;
+            UNROLL for (int u = 0; u < outputs; u++)
+            {
+                dw_finish(&e, acc[u], bias, y, residual, lanes, masked);
+                y += ldy;
+                if (residual) residual += ldr;
             }
         }
-        dw_finish(&e, acc, b->bias ? v_load_n(b->bias + at, b->lanes) : v_zero(), b->y + at,
-                  b->residual ? b->residual + at : NULL, b->lanes, 1);
     }
 }
 
@@ -238,36 +261,57 @@ static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t ou
     }
 }
 
-/* Every pixel by itself. */
+/* Moves b from channel 0 to channel `whole`, from which `left` channels are a part of a vector. */
+static void dw_last_channels(dw_block *b, int64_t whole, int64_t left, int64_t taps)
+{
+    b->w += whole * taps;
+    b->x += whole;
+    b->y += whole;
+    if (b->residual) b->residual += whole;
+    if (b->bias) b->bias += whole;
+    b->vectors = 1;
+    b->lanes = (int32_t)left;
+}
+
+/* The outputs of b, all channels: blocks of seven outputs, or one output. */
+static void dw_any_channels(const dw_block *b, int64_t width, int64_t col_begin, int64_t col_end, int64_t x_step,
+                            int64_t cols, bool is_seven)
+{
+    const int64_t whole = cols / VEC_LANES * VEC_LANES;
+    dw_block part = *b;
+    part.vectors = cols / VEC_LANES;
+    part.lanes = VEC_LANES;
+    if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 0);
+    else dw_any(&part, width, col_begin, col_end, x_step, 1, 0);
+    if (whole == cols) return;
+    dw_last_channels(&part, whole, cols - whole, b->height * width);
+    if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 1);
+    else dw_any(&part, width, col_begin, col_end, x_step, 1, 1);
+}
+
+/* Outputs of kernels that have no block of their own. Outputs whose windows lie inside the image are computed in blocks
+ * of seven, the others one by one. */
 static void dw_pixels(const depthwise_rows *r, const dw_block *all)
 {
     const depthwise_shape *s = &r->p->shape;
-    const int64_t cols = s->channels * s->multiplier;
-    for (int64_t i = 0; i < r->pixels; i++) {
+    const int64_t cols = s->channels * s->multiplier, width = s->kernel[1], x_step = s->stride[1] * s->x_dim[1];
+    for (int64_t i = 0; i < r->pixels;) {
         const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1];
         dw_block b = *all;
         b.x += at * s->x_dim[1];
         b.y += i * b.ldy;
         if (b.residual) b.residual += i * b.e->ldr;
         if (s->multiplier != 1) {
-            dw_multiplied(r, &b, r->out_x + i);
+            dw_multiplied(r, &b, r->out_x + i++);
             continue;
         }
-        int64_t col_begin, col_end;
-        dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
-        const int64_t whole = cols / VEC_LANES * VEC_LANES;
-        b.vectors = cols / VEC_LANES;
-        b.lanes = VEC_LANES;
-        dw_any(&b, s->kernel[1], col_begin, col_end);
-        if (whole == cols) continue;
-        b.w += whole * s->kernel[0] * s->kernel[1];
-        b.x += whole;
-        b.y += whole;
-        if (b.residual) b.residual += whole;
-        if (b.bias) b.bias += whole;
-        b.vectors = 1;
-        b.lanes = (int32_t)(cols - whole);
-        dw_any(&b, s->kernel[1], col_begin, col_end);
+        int64_t begin, end, inside = 0; /* outputs from this one on whose windows lie inside the image */
+        dw_clip(at, width, s->dilation[1], s->in[1], &begin, &end);
+        if (begin == 0 && end == width) inside = (s->in[1] - 1 - at - (width - 1) * s->dilation[1]) / s->stride[1] + 1;
+        if (inside > r->pixels - i) inside = r->pixels - i;
+        b.blocks = inside >= 7 ? inside / 7 : 1;
+        dw_any_channels(&b, width, begin, end, x_step, cols, inside >= 7);
+        i += inside >= 7 ? b.blocks * 7 : 1;
     }
 }
 
@@ -280,13 +324,7 @@ static void dw_both(const dw_block *b, dw_block_fn *const fn[2], int64_t cols, i
     part.lanes = VEC_LANES;
     if (whole) fn[0](&part);
     if (whole == cols) return;
-    part.w += whole * taps;
-    part.x += whole;
-    part.y += whole;
-    if (part.residual) part.residual += whole;
-    if (part.bias) part.bias += whole;
-    part.vectors = 1;
-    part.lanes = (int32_t)(cols - whole);
+    dw_last_channels(&part, whole, cols - whole, taps);
     fn[1](&part);
 }
 
@@ -324,7 +362,7 @@ static void depthwise_rows_run(const depthwise_rows *r)
     dw_block_fn *const *fn = dw_blocks[(s->kernel[1] - 3) / 2][stride - 1][p->tactic.rows - 1][outputs == 7];
     const float *x = b.x;
     for (int64_t phase = 0; phase < step && phase < r->pixels; phase++) {
-        /* Outputs phase, phase + step, … of this run; it is all of a row where step > 1. */
+        /* Outputs phase, phase + step, … of this run. */
         const int64_t count = (r->pixels - phase - 1) / step + 1;
         for (int64_t i = 0; i < count;) {
             const int64_t pixel = phase + i * step, at = (r->out_x + pixel) * s->stride[1] - s->pad[1];

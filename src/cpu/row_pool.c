@@ -11,7 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { TAPS = 128 }; /* pointers that are folded at once */
+enum {
+    TAPS = 128,         /* pointers that are folded at once                           */
+    TILE_RESULTS = 4096 /* results of a tile, so that several threads share a long row */
+};
 
 /* max_pool and avg_pool begin alike. */
 typedef struct pool_attrs {
@@ -215,21 +218,37 @@ static void pixel_last(const pool_record *r, char *y, const char *x, const pool_
     else fill(r, y, r->channels, divisor_of(r, s));
 }
 
+/* Output pixels of a tile. */
+static int64_t tile_of(const pool_record *r)
+{
+    const int64_t pixels = TILE_RESULTS / r->channels;
+    return pixels < 1 ? 1 : pixels < r->out[2] ? pixels : r->out[2];
+}
+
+static int64_t tiles_of_row(const pool_record *r)
+{
+    return (r->out[2] - 1) / tile_of(r) + 1;
+}
+
 static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const pool_job *j = arg;
     const pool_record *r = j->r;
+    const int64_t tile = tile_of(r), tiles = tiles_of_row(r);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t h = i % r->out[1], d = i / r->out[1] % r->out[0], n = i / r->out[1] / r->out[0];
+        const int64_t row = i / tiles, first = i % tiles * tile;
+        const int64_t stop = first + tile < r->out[2] ? first + tile : r->out[2];
+        const int64_t h = row % r->out[1], d = row / r->out[1] % r->out[0], n = row / r->out[1] / r->out[0];
         pool_span s[POOL_SPATIAL] = { pool_span_of(r, 0, d), pool_span_of(r, 1, h) };
-        char *y = j->y + (n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
-        for (int64_t w = 0; w < r->out[2]; w++) {
+        char *y = j->y + (n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1] + first * r->y_dim[2]) * r->size;
+        for (int64_t w = first; w < stop; w++) {
             s[2] = pool_span_of(r, 2, w);
-            pixel_last(r, y + w * r->y_dim[2] * r->size, j->x + n * r->x_image * r->size, s);
+            pixel_last(r, y + (w - first) * r->y_dim[2] * r->size, j->x + n * r->x_image * r->size, s);
         }
         if (r->epilogue.has_program)
-            vm_block(&r->epilogue.program, &j->io, i * r->out[2], r->out[2], 0, r->channels, y, r->y_dim[2]);
+            vm_block(&r->epilogue.program, &j->io, row * r->out[2] + first, stop - first, 0, r->channels, y,
+                     r->y_dim[2]);
     }
 }
 
@@ -282,7 +301,7 @@ static sinter_status run(const kernel_run *k)
     pool_job j = { r, { k->in, k->out }, k->in[0], k->out[0] };
     if (!r->images || !r->channels || !r->out[0] || !r->out[1] || !r->out[2]) return SINTER_OK;
     if (r->way == POOL_LAST) {
-        row_parallel(k, r->images * r->out[0] * r->out[1], rows_last, &j);
+        row_parallel(k, r->images * r->out[0] * r->out[1] * tiles_of_row(r), rows_last, &j);
         return SINTER_OK;
     }
     if (r->way == POOL_WIDTH) pool_width_run(r, k, &j);

@@ -165,17 +165,17 @@ static void narrow_check(const depthwise_shape *s, bool bias_used, bool clip, bo
 static void random_depthwise(void)
 {
     numbers r = { .state = 21 };
-    static const int64_t kernels[] = { 3, 3, 3, 5, 5, 7, 1, 2, 4, 9 };
+    static const int64_t kernels[] = { 3, 3, 3, 5, 5, 7, 1, 2, 4, 9, 11 };
     for (int i = 0; i < (test_is_full() ? 1000 : 200); i++) {
         const uint32_t bits = numbers_next(&r);
         depthwise_shape s = { .images = numbers_in(&r, 1, 2),
                               .channels = numbers_in(&r, 1, i % 3 ? 20 : 70),
                               .multiplier = i % 8 == 7 ? numbers_in(&r, 2, 3) : 1 };
-        const int64_t kernel = kernels[numbers_in(&r, 0, 9)], gap = bits & 1 ? 3 : 0;
+        const int64_t kernel = kernels[numbers_in(&r, 0, 10)], gap = bits & 1 ? 3 : 0;
         bool fits = true;
         for (int d = 0; d < 2; d++) {
-            const bool flat = d == 0 && i % 6 == 5; /* one dimension */
-            s.in[d] = flat ? 1 : numbers_in(&r, 1, 24);
+            const bool flat = d == 0 && i % 6 == 5; /* one dimension: rows of several tiles */
+            s.in[d] = flat ? 1 : numbers_in(&r, 1, d && i % 6 == 5 ? 600 : 24);
             s.kernel[d] = flat ? 1 : kernel;
             s.stride[d] = flat ? 1 : numbers_in(&r, 1, 3);
             s.dilation[d] = flat || bits & 6 ? 1 : numbers_in(&r, 1, 3);
