@@ -167,6 +167,8 @@ static bool take_end(path *p, const view *out, requant *r)
     end->low = fminf(fmaxf(end->low, least), most);
     end->high = fminf(fmaxf(end->high, least), most);
     r->block.zero = (int32_t)zero;
+    r->block.flip = type == SINTER_DTYPE_I8 ? 128 : 0;
+    r->block.low_code = (uint8_t)((int64_t)nearbyintf(end->low / end->scale) + zero + r->block.flip);
     r->size = 1;
     return true;
 }

@@ -25,6 +25,8 @@ typedef struct requant_block {
     bool scale_each, bias_each; /* one for each column */
     bool has_trip, to_f32;
     uint8_t add_flip;      /* 128: codes of the residual have a sign; `add_zero` is 128 more then */
+    uint8_t flip;          /* 128: codes of the result have a sign */
+    uint8_t low_code;      /* the least result, plus flip */
     int32_t add_zero, zero;
     float factor, add_scale;
     round_trip trip, end;  /* end: only low and high count where y is f32 */

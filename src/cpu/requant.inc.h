@@ -2,34 +2,53 @@
 /* requant.inc.h - the loop of requant.h, included once by each instruction set's file. */
 #include "cpu/requant.h"
 
-enum { RQ_TRIP = 1, RQ_ADD = 2, RQ_F32 = 4, RQ_KINDS = 8 };
+enum { RQ_TRIP = 1, RQ_ADD = 2, RQ_F32 = 4, RQ_FACTOR = 8, RQ_KINDS = 16 };
+
+/* Division by a constant: 1 / scale is inverse + rest to 48 bits. */
+typedef struct rq_divisor {
+    vec scale, inverse, rest;
+} rq_divisor;
 
 typedef struct rq_consts {
-    vec factor, trip_scale, trip_inverse, trip_low, trip_high, trip_back, add_scale, scale, inverse, low, high;
+    rq_divisor trip, end;
+    vec factor, trip_low, trip_high, trip_back, add_scale, low, high;
     veci zero, add_zero;
 } rq_consts;
 
-/* Right wherever the quotient is a number of few bits, so that ties fall as they should. */
-static inline vec rq_divide(vec x, vec scale, vec inverse)
+static inline rq_divisor rq_divisor_of(const round_trip *trip)
 {
-    const vec q = v_mul(x, inverse);
-    return v_fma(v_fma(q, v_sub(v_zero(), scale), x), inverse, q);
+    const vec scale = v_set(trip->scale), inverse = v_set(trip->inverse);
+    const vec rest = v_mul(v_fma(v_sub(v_zero(), scale), inverse, v_set(1)), inverse);
+    return (rq_divisor){ scale, inverse, rest };
 }
 
-INLINE vec rq_value(const rq_consts *k, veci sum, vec scale, vec bias, veci add,
-                                                          const int kind)
+INLINE vec rq_divide(vec x, const rq_divisor *by)
 {
-    vec t = v_fma(v_mul(vi_to_f32(sum), k->factor), scale, bias);
-    if (kind & RQ_TRIP)
-        t = v_round_trip(rq_divide(v_between(t, k->trip_low, k->trip_high), k->trip_scale, k->trip_inverse),
-                         k->trip_back);
-    if (kind & RQ_ADD) t = v_add(t, v_mul(vi_to_f32(vi_sub(add, k->add_zero)), k->add_scale));
-    return kind & RQ_F32 ? t : v_between(t, k->low, k->high);
+    return v_div_near(x, by->scale, by->inverse, by->rest);
+}
+
+/* The value that is stored or quantised. One that is quantised has its upper bound only; the lower one follows. */
+INLINE vec rq_value(const rq_consts *k, veci sum, vec scale, vec bias, const uint8_t *add, veci flip, const int kind)
+{
+    vec t = vi_to_f32(sum);
+    if (kind & RQ_FACTOR) t = v_mul(t, k->factor);
+    t = v_fma(t, scale, bias);
+    if (kind & RQ_TRIP) {
+        t = rq_divide(v_between(t, k->trip_low, k->trip_high), &k->trip);
+        /* A sum with the residual has no negative zero, and codes have no zero with a sign. */
+        const bool has_signs = (kind & RQ_F32) && !(kind & RQ_ADD);
+        t = has_signs ? v_round_trip(t, k->trip_back) : v_mul(v_nearest(t), k->trip_back);
+    }
+    if (kind & RQ_ADD) {
+        const veci code = vi_sub(vi_xor(vi_load_u8(add), flip), k->add_zero);
+        t = v_add(t, v_mul(vi_to_f32(code), k->add_scale));
+    }
+    return kind & RQ_F32 ? t : v_min(k->high, t);
 }
 
 INLINE veci rq_code(const rq_consts *k, vec t)
 {
-    return vi_add(v_to_int(rq_divide(t, k->scale, k->inverse)), k->zero);
+    return vi_add(v_to_int(rq_divide(v_max(t, k->low), &k->end)), k->zero);
 }
 
 /* In f32 a NaN stays one. */
@@ -38,39 +57,76 @@ static inline vec rq_clipped(const rq_consts *k, vec t)
     return v_min(k->high, v_max(k->low, t));
 }
 
-INLINE void rq_rows(const requant_block *b, const int kind)
+/* One vector of a row from column i on. */
+INLINE vec rq_vector(const requant_block *b, const rq_consts *k, const int32_t *sum, const uint8_t *add, veci flip,
+                     int64_t i, const bool scale_each, const bool bias_each, const int kind)
 {
+    const veci s = b->less ? vi_sub(vi_load(sum + i), vi_load(b->less + i)) : vi_load(sum + i);
+    return rq_value(k, s, scale_each ? v_load(b->scale + i) : v_set(*b->scale),
+                    bias_each ? v_load(b->bias + i) : v_set(*b->bias), kind & RQ_ADD ? add + i : NULL, flip, kind);
+}
+
+#ifdef SIMD_PACK_CODES
+typedef struct rq_pack {
+    veci zero, low, flip; /* of vi_store_codes() */
+} rq_pack;
+
+/* Codes of a row, four vectors at a time. Returns the first column that is left. */
+INLINE int64_t rq_codes(const requant_block *b, const rq_consts *k, const rq_pack *pack, const int32_t *sum,
+                        const uint8_t *add, veci flip, uint8_t *code, const bool scale_each, const bool bias_each,
+                        const int kind)
+{
+    int64_t i = 0;
+    for (; i + 4 * L <= b->cols; i += 4 * L) {
+        veci q[4];
+        UNROLL for (int j = 0; j < 4; j++)
+        {
+            const vec t = rq_vector(b, k, sum, add, flip, i + j * L, scale_each, bias_each, kind);
+            q[j] = v_to_int(rq_divide(t, &k->end));
+        }
+        vi_store_codes(code + i, q, pack->zero, pack->low, pack->flip);
+    }
+    return i;
+}
+#endif
+
+INLINE void rq_rows(const requant_block *block, const int kind)
+{
+    /* Stores of bytes might change `*block`, but not a copy: its fields stay in registers. */
+    const requant_block copy = *block, *b = &copy;
     const rq_consts k = {
+        .trip = rq_divisor_of(&b->trip),
+        .end = rq_divisor_of(&b->end),
         .factor = v_set(b->factor),
-        .trip_scale = v_set(b->trip.scale),
-        .trip_inverse = v_set(b->trip.inverse),
         .trip_low = v_set(b->trip.low),
         .trip_high = v_set(b->trip.high),
         .trip_back = v_set(b->trip.back),
         .add_scale = v_set(b->add_scale),
-        .scale = v_set(b->end.scale),
-        .inverse = v_set(b->end.inverse),
         .low = v_set(b->end.low),
         .high = v_set(b->end.high),
         .zero = vi_set(b->zero),
         .add_zero = vi_set(b->add_zero),
     };
-    const veci flip = vi_set(b->add_flip), none = vi_set(0);
-    const vec one_scale = v_set(*b->scale), one_bias = v_set(*b->bias);
-    const bool scale_each = b->scale_each, bias_each = b->bias_each;
-    const int32_t *less = b->less;
+    const veci flip = vi_set(b->add_flip);
     const int64_t cols = b->cols;
+#ifdef SIMD_PACK_CODES
+    const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
+                           vi_set((int32_t)(b->flip * 0x01010101u)) };
+    const bool is_each = b->scale_each && b->bias_each;
+#endif
     for (int64_t r = 0; r < b->rows; r++) {
         const int32_t *sum = b->sum + r * b->ld;
-        const uint8_t *add = b->add + (kind & RQ_ADD ? r * b->ld_add : 0);
+        const uint8_t *add = kind & RQ_ADD ? b->add + r * b->ld_add : NULL;
         float *y = (float *)b->y + r * b->ldy;
         uint8_t *code = (uint8_t *)b->y + r * b->ldy;
         int64_t i = 0;
+#ifdef SIMD_PACK_CODES
+        if (!(kind & RQ_F32))
+            i = is_each ? rq_codes(b, &k, &pack, sum, add, flip, code, true, true, kind)
+                        : rq_codes(b, &k, &pack, sum, add, flip, code, b->scale_each, b->bias_each, kind);
+#endif
         for (; i + L <= cols; i += L) {
-            const veci s = vi_sub(vi_load(sum + i), less ? vi_load(less + i) : none);
-            const vec t = rq_value(&k, s, scale_each ? v_load(b->scale + i) : one_scale,
-                                   bias_each ? v_load(b->bias + i) : one_bias,
-                                   kind & RQ_ADD ? vi_xor(vi_load_u8(add + i), flip) : none, kind);
+            const vec t = rq_vector(b, &k, sum, add, flip, i, b->scale_each, b->bias_each, kind);
             if (kind & RQ_F32) v_store(y + i, rq_clipped(&k, t));
             else vi_store_8(code + i, rq_code(&k, t));
         }
@@ -80,13 +136,13 @@ INLINE void rq_rows(const requant_block *b, const int kind)
         float scale[L] = { 0 }, bias[L] = { 0 };
         uint8_t added[L] = { 0 };
         memcpy(last, sum + i, left * sizeof *last);
-        if (less) memcpy(off, less + i, left * sizeof *off);
-        if (scale_each) memcpy(scale, b->scale + i, left * sizeof *scale);
-        if (bias_each) memcpy(bias, b->bias + i, left * sizeof *bias);
+        if (b->less) memcpy(off, b->less + i, left * sizeof *off);
+        if (b->scale_each) memcpy(scale, b->scale + i, left * sizeof *scale);
+        if (b->bias_each) memcpy(bias, b->bias + i, left * sizeof *bias);
         if (kind & RQ_ADD) memcpy(added, add + i, left);
-        const vec t = rq_value(&k, vi_sub(vi_load(last), vi_load(off)), scale_each ? v_load(scale) : one_scale,
-                               bias_each ? v_load(bias) : one_bias,
-                               kind & RQ_ADD ? vi_xor(vi_load_u8(added), flip) : none, kind);
+        const vec t = rq_value(&k, vi_sub(vi_load(last), vi_load(off)),
+                               b->scale_each ? v_load(scale) : v_set(*b->scale),
+                               b->bias_each ? v_load(bias) : v_set(*b->bias), added, flip, kind);
         if (kind & RQ_F32) {
             v_store_n(y + i, rq_clipped(&k, t), (int)left);
         } else {
@@ -110,10 +166,21 @@ RQ(4)
 RQ(5)
 RQ(6)
 RQ(7)
+RQ(8)
+RQ(9)
+RQ(10)
+RQ(11)
+RQ(12)
+RQ(13)
+RQ(14)
+RQ(15)
 
 static void requant_rows(const requant_block *b)
 {
-    static requant_fn *const kinds[RQ_KINDS] = { rq_rows_0, rq_rows_1, rq_rows_2, rq_rows_3,
-                                                 rq_rows_4, rq_rows_5, rq_rows_6, rq_rows_7 };
-    kinds[(b->has_trip ? RQ_TRIP : 0) | (b->add ? RQ_ADD : 0) | (b->to_f32 ? RQ_F32 : 0)](b);
+    static requant_fn *const kinds[RQ_KINDS] = { rq_rows_0,  rq_rows_1,  rq_rows_2,  rq_rows_3,
+                                                 rq_rows_4,  rq_rows_5,  rq_rows_6,  rq_rows_7,
+                                                 rq_rows_8,  rq_rows_9,  rq_rows_10, rq_rows_11,
+                                                 rq_rows_12, rq_rows_13, rq_rows_14, rq_rows_15 };
+    kinds[(b->has_trip ? RQ_TRIP : 0) | (b->add ? RQ_ADD : 0) | (b->to_f32 ? RQ_F32 : 0) |
+          (b->factor != 1 ? RQ_FACTOR : 0)](b);
 }

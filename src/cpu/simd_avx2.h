@@ -30,6 +30,13 @@ static inline vec  v_div_by(vec a, vec b, vec inverse)
     return v_fma(v_fma(q, minus, a), inverse, q);
 }
 
+/* a / b, where the quotient is near half of an odd number of few bits: 1 / b is inverse + rest to 48 bits. */
+static inline vec  v_div_near(vec a, vec b, vec inverse, vec rest)
+{
+    (void)b;
+    return v_fma(a, inverse, v_mul(a, rest));
+}
+
 /* -(a * b) - c */
 static inline vec  v_fnms(vec a, vec b, vec c) { return _mm256_fnmsub_ps(a, b, c); }
 
@@ -116,6 +123,16 @@ static inline veci vi_load_i8(const int8_t *p)
 static inline veci vi_load_u8(const uint8_t *p)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of 0 to 255 and at least `low` then, with bits `flip` turned. */
+#define SIMD_PACK_CODES
+static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci flip)
+{
+    const veci a = _mm256_adds_epi16(_mm256_packs_epi32(q[0], q[1]), zero);
+    const veci b = _mm256_adds_epi16(_mm256_packs_epi32(q[2], q[3]), zero);
+    const veci order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const veci x = _mm256_xor_si256(_mm256_max_epu8(_mm256_packus_epi16(a, b), low), flip);
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_permutevar8x32_epi32(x, order));
 }
 /* The low bits of each lane. */
 static inline void vi_store_16(uint16_t *p, veci v)

@@ -30,6 +30,13 @@ static inline vec  v_div_by(vec a, vec b, vec inverse)
     return v_fma(v_fma(q, minus, a), inverse, q);
 }
 
+/* a / b, where the quotient is near half of an odd number of few bits: 1 / b is inverse + rest to 48 bits. */
+static inline vec  v_div_near(vec a, vec b, vec inverse, vec rest)
+{
+    (void)b;
+    return v_fma(a, inverse, v_mul(a, rest));
+}
+
 /* -(a * b) - c */
 static inline vec  v_fnms(vec a, vec b, vec c) { return _mm512_fnmsub_ps(a, b, c); }
 
@@ -108,6 +115,16 @@ static inline veci vi_load_u8(const uint8_t *p)
 }
 /* The low bits of each lane. */
 static inline void vi_store_8(uint8_t *p, veci v) { _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v)); }
+/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of 0 to 255 and at least `low` then, with bits `flip` turned. */
+#define SIMD_PACK_CODES
+static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci flip)
+{
+    const veci a = _mm512_adds_epi16(_mm512_packs_epi32(q[0], q[1]), zero);
+    const veci b = _mm512_adds_epi16(_mm512_packs_epi32(q[2], q[3]), zero);
+    const veci order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const veci x = _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(a, b), low), flip);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, x));
+}
 static inline void vi_store_16(uint16_t *p, veci v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));

@@ -13,6 +13,13 @@ typedef int32x4_t vecm;                 /* all bits of a lane, or none */
 
 static inline vec  v_sub(vec a, vec b) { return vsubq_f32(a, b); }
 static inline vec  v_div(vec a, vec b) { return vdivq_f32(a, b); }
+/* a / b, where the quotient is near half of an odd number of few bits: 1 / b is inverse + rest to 48 bits. */
+static inline vec  v_div_near(vec a, vec b, vec inverse, vec rest)
+{
+    (void)b;
+    return v_fma(a, inverse, v_mul(a, rest));
+}
+
 static inline vec  v_sqrt(vec a) { return vsqrtq_f32(a); }
 static inline vec  v_nearest(vec a) { return vrndnq_f32(a); }
 static inline vec  v_floor(vec a) { return vrndmq_f32(a); }

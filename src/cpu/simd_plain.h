@@ -20,6 +20,11 @@ static inline vec v_div_by(vec a, vec b, vec inverse)
     (void)inverse;
     return a / b;
 }
+static inline vec v_div_near(vec a, vec b, vec inverse, vec rest)
+{
+    (void)inverse, (void)rest;
+    return a / b;
+}
 static inline vec v_sqrt(vec a) { return (vec){ sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3]) }; }
 static inline veci v_bits(vec a) { return (veci)a; }
 static inline vec  v_of_bits(veci a) { return (vec)a; }
