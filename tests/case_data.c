@@ -103,7 +103,8 @@ static bool loads(const expr *x, uint32_t input)
     return false;
 }
 
-/* Scales of packed weights: the tuner leaves a weight alone whose scales are nearly 0 (tune/work_packed.c). */
+/* Nearly 0, which is not for scales of packed weights: the tuner leaves a weight alone that has such (tune/work_packed.c).
+ * Nor for what a program makes the operands of: f32 rounds a product of two to 0, and the judge's doubles do not. */
 enum { TINY = 3 };
 
 /* Where infinities and NaN prove nothing: weights whose window meets padding (a zero that is added becomes NaN), keys
@@ -120,7 +121,7 @@ static bool takes_finite(const problem *p, uint32_t input)
     return input == 1 && (op_has(p->op, IMAGE) || p->op == OP_deform_conv);
 }
 
-static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_, bool is_finite, bool is_scale)
+static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_, bool is_finite, bool no_tiny)
 {
     /* The last TINY are nearly 0. */
     static const double usual[] = { 0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 0x1p-149, -0x1p-149, 0x1p-126 };
@@ -156,7 +157,7 @@ static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_
     const uint32_t turn = case_below(r, is_finite ? 3 : is_alone_ ? 10 : 6);
     if (dtype_is_float(v->dtype)) {
         view_store_f64(v, at,
-                       turn < 3   ? usual[case_below(r, COUNT_OF(usual) - (is_scale ? TINY : 0))]
+                       turn < 3   ? usual[case_below(r, COUNT_OF(usual) - (no_tiny ? TINY : 0))]
                        : turn < 6 ? endless[case_below(r, COUNT_OF(endless))]
                                   : far[case_below(r, COUNT_OF(far))]);
         return;
@@ -207,7 +208,7 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
     for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
         const int64_t at = view_offset(v, i);
         if (kind == CASE_SPECIAL && !is_index && !is_box && !is_place && !place.limit && case_unit(r) < often) {
-            store_special(r, v, at, is_alone(p), is_finite, loads(p->weight, input));
+            store_special(r, v, at, is_alone(p), is_finite, loads(p->weight, input) || p->prologue);
             continue;
         }
         const double u = case_unit(r);

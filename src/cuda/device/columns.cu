@@ -76,6 +76,7 @@ DEVICE void shifts(const line_args &a PRO_TYPE, const spot &line, i32 n, acc (&s
     place(a, line, 0, s);
     if (!GROUPED) {
         line_read<VECTOR>(a PRO_PASS, s, n, shift);
+        for (int u = 0; u < VECTOR; u++) shift[u] = finite_shift(shift[u]);
         return;
     }
 #pragma unroll
@@ -86,7 +87,24 @@ DEVICE void shifts(const line_args &a PRO_TYPE, const spot &line, i32 n, acc (&s
         g.i = first;
         g.x += (first - line.i) * (X_DENSE ? 1 : a.step);
         line_read<1>(a PRO_PASS, g, u < n ? 1 : 0, v);
-        shift[u] = v[0];
+        shift[u] = finite_shift(v[0]);
+    }
+}
+
+/* What layer_norm keeps of these lines. The innermost axis is the last of those that stay. */
+DEVICE void store_stats(const line_args &a, const spot &line, i32 n, const line_result (&r)[VECTOR])
+{
+    i64 mean = 0, inverse = 0;
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        mean += line.at[AXIS_OF(KEPT_AXES, k)] * a.kept[k].mean;
+        inverse += line.at[AXIS_OF(KEPT_AXES, k)] * a.kept[k].inverse;
+    }
+#pragma unroll
+    for (int u = 0; u < VECTOR; u++) {
+        if (u >= n) continue;
+        if (a.mean) ((acc *)a.mean)[mean + (line.i + u) * a.kept[KEPT].mean] = r[u].a;
+        if (a.inverse) ((acc *)a.inverse)[inverse + (line.i + u) * a.kept[KEPT].inverse] = r[u].b;
     }
 }
 
@@ -163,6 +181,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
     }
     if (TRIGGER == 3) grid_trigger();
     if (n <= 0) return;
+    if (STATS && !ty) store_stats(a, line, n, r);
 #pragma unroll
     for (int k = 0; k < N; k++) {
         const i32 j = ty + k * STRIDE;
@@ -257,6 +276,7 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, const spot &l
         line_store<VECTOR>(e, line, n, y);
         return;
     }
+    if (STATS && !ty && !split) store_stats(a, line, n, r);
     for (i32 j = begin + ty; j < end; j += STRIDE * UNROLL) {
         acc v[UNROLL][VECTOR];
         spot s;

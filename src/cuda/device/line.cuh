@@ -230,6 +230,9 @@ DEVICE line_arg state_join(line_arg a, line_arg b)
     if (a.a == b.a) return is_first ? b : a;
     return is_less(a.a, b.a) == (OP == LINE_ARG_MAX) ? b : a;
 }
+/* What moments are taken about: where that is infinite or not a number, differences from it would tell nothing. */
+DEVICE acc finite_shift(acc v) { return v - v == 0 ? v : 0; }
+
 /* One more element; shift: of moments. */
 DEVICE void state_take(line_one &s, acc v, i32 at, acc shift, double power)
 {

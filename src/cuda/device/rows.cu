@@ -52,7 +52,7 @@ DEVICE acc first_of(const line_args &a PRO_TYPE, const spot &row)
 {
     acc v[1] = {};
     if (OP == LINE_LAYER) line_read<1>(a PRO_PASS, row, a.count ? 1 : 0, v);
-    return v[0];
+    return finite_shift(v[0]);
 }
 
 DEVICE void store_stats(const line_args &a, const spot &row, const line_result &r)
