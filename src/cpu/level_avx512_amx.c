@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/os.h"
 #include "cpu/simd_avx512.h"
 
 #include "cpu/gemm_tile.h"
@@ -142,17 +141,14 @@ static inline void bf16_store(uint16_t *p, vec v)
 const gemm_tile_set *const level_avx512_amx_bf16 = &unit_set_bf16_amx;
 const gemm_tile_set *const level_avx512_amx_u8 = &unit_set_u8_amx;
 
-/* Linux gives the registers to a process that asks; threads that it has and will have may then use them. So far these
- * kernels have run on no CPU that has them, only as C: they are for those who name them. */
+/* Linux gives the registers to a process that asks; threads that it has and will have may then use them. */
 isa_features level_avx512_amx_permitted(isa_features has)
 {
 #if defined(EMULATED_AMX)
     return has | ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8;
 #elif defined(SYS_arch_prctl)
     enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
-    const char *asked = os_env("SINTER_ISA");
-    if (has & ISA_AMX_TILE && asked && !strcmp(asked, "avx512_amx") && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA))
-        return has;
+    if (has & ISA_AMX_TILE && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA)) return has;
 #endif
     return has & ~(isa_features)(ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8);
 }
