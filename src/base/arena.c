@@ -121,7 +121,7 @@ void *arena_alloc(arena *a, size_t size, size_t align)
     char *at = (char *)a->block + start;
     a->used = start + need;
     ASAN_UNPOISON(at, size);
-    os_memory_hint_large(at, size); /* all of it is touched at once: fewer, larger pages come sooner */
+    os_memory_hint_large(at, size); /* all of it is touched at once */
     memset(at, 0, size);
     return at;
 }

@@ -142,44 +142,6 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 #endif
 }
 
-/* Lines of 2 or 3 elements beside each other, such as the colours of a pixel: each goes to its own row. */
-#define APART(name, type)                                                                                              \
-    static void name##_2(char *dst, int64_t to, const char *src, int64_t n)                                            \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            type x[2];                                                                                                 \
-            memcpy(x, src + i * (int64_t)sizeof x, sizeof x);                                                          \
-            memcpy(dst + i * (int64_t)sizeof *x, &x[0], sizeof *x);                                                    \
-            memcpy(dst + to + i * (int64_t)sizeof *x, &x[1], sizeof *x);                                               \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void name##_3(char *dst, int64_t to, const char *src, int64_t n)                                            \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            type x[3];                                                                                                 \
-            memcpy(x, src + i * (int64_t)sizeof x, sizeof x);                                                          \
-            memcpy(dst + i * (int64_t)sizeof *x, &x[0], sizeof *x);                                                    \
-            memcpy(dst + to + i * (int64_t)sizeof *x, &x[1], sizeof *x);                                               \
-            memcpy(dst + 2 * to + i * (int64_t)sizeof *x, &x[2], sizeof *x);                                           \
-        }                                                                                                              \
-    }
-APART(apart_1, uint8_t)
-APART(apart_2, uint16_t)
-APART(apart_4, uint32_t)
-
-/* False where there is no loop for it. */
-static bool apart(uint32_t size, char *dst, int64_t to, const char *src, int64_t rows, int64_t n)
-{
-    if (rows == 2 && size == 1) apart_1_2(dst, to, src, n);
-    else if (rows == 3 && size == 1) apart_1_3(dst, to, src, n);
-    else if (rows == 2 && size == 2) apart_2_2(dst, to, src, n);
-    else if (rows == 3 && size == 2) apart_2_3(dst, to, src, n);
-    else if (rows == 2 && size == 4) apart_4_2(dst, to, src, n);
-    else if (rows == 3 && size == 4) apart_4_3(dst, to, src, n);
-    else return false;
-    return true;
-}
-
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
 {
     const int64_t to = p->to[p->axes - 1], from = p->from[p->axes - 1];
@@ -212,7 +174,6 @@ static void inner(const move_plan *p, char *dst, const char *src, int64_t begin,
     } else {
         const uint32_t a = p->across;
         const int64_t size = p->size;
-        if (p->from[last] == p->dim[a] * size && apart(p->size, dst, p->to[a], src, p->dim[a], end - begin)) return;
         for (int64_t c = 0; c < end - begin; c += BLOCK) {
             const int64_t cols = end - begin - c < BLOCK ? end - begin - c : BLOCK;
             for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
