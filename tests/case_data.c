@@ -103,8 +103,9 @@ static bool loads(const expr *x, uint32_t input)
     return false;
 }
 
-/* Nearly 0, which is not for scales of packed weights: the tuner leaves a weight alone that has such (tune/work_packed.c).
- * Nor for what a program makes the operands of: f32 rounds a product of two to 0, and the judge's doubles do not. */
+/* Nearly 0, which is not for scales of packed weights: the tuner leaves a weight alone that has such
+ * (tune/work_packed.c). Nor for what a program makes the operands of: f32 rounds a product of two to 0, and the
+ * judge's doubles do not. */
 enum { TINY = 3 };
 
 /* Where infinities and NaN prove nothing: weights whose window meets padding (a zero that is added becomes NaN), keys
