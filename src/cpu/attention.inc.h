@@ -46,14 +46,9 @@ static float finish(float *x, int64_t n, float cap, const float *add, const uint
             a0 = nan_most(a0, b);
             continue;
         }
+        /* Not read again from memory: a load waits long for a store of a part of a vector. */
         v_store_n(x + i, b, left);
-        if (n >= L) {
-            a0 = nan_most(a0, v_load(x + n - L)); /* some twice, which a maximum does not mind */
-            continue;
-        }
-        float t[VEC_LANES];
-        for (int k = 0; k < L; k++) t[k] = k < left ? x[i + k] : -INFINITY;
-        a0 = nan_most(a0, v_load(t));
+        a0 = nan_most(a0, v_blend(m_first(left), b, v_set(-INFINITY)));
     }
     a0 = nan_most(a0, a1);
     return m_any(v_is_nan(a0)) ? NAN : v_most(a0);
@@ -72,10 +67,10 @@ static float exp_sum(float *x, int64_t n, float top)
         s1 = v_add(s1, b);
     }
     for (; i < n; i += L) {
-        /* Lanes past the end hold anything until they are read again as zeros. */
         const int left = n - i < L ? (int)(n - i) : L;
-        v_store_n(x + i, v_exp_neg(v_sub(v_load_n(x + i, left), shift)), left);
-        s0 = v_add(s0, v_load_n(x + i, left));
+        const vec a = v_exp_neg(v_sub(v_load_n(x + i, left), shift));
+        v_store_n(x + i, a, left);
+        s0 = v_add(s0, left < L ? v_blend(m_first(left), a, v_zero()) : a);
     }
     return v_sum(v_add(s0, s1));
 }
