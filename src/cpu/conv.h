@@ -32,6 +32,8 @@ typedef struct conv_shape {
     gemm_unit unit;                 /* that tactics are listed for                               */
     uint64_t cache;                 /* as gemm_shape.cache                                       */
     bool is_converted;              /* the input is in another type than the unit's terms        */
+    bool has_zeros;                 /* a packed filter has zeros to the end of each row's last word: whole words of
+                                     * padded rows are read, whatever bytes follow a row's terms */
 } conv_shape;
 
 typedef struct conv_params {

@@ -39,8 +39,10 @@ static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 {
     const int64_t k = s->c_in / s->groups;
     if (t.path == CONV_LINES) return (conv_inner){ .taps = 1, .k = volume(s->kernel) * k };
-    if (t.path == CONV_ROWS && runs_merge(s))
-        return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = s->kernel[2] * k };
+    if (t.path == CONV_ROWS && runs_merge(s)) {
+        const int64_t all = s->kernel[2] * k, terms = s->has_zeros ? 4 : 1;
+        return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = (all + terms - 1) / terms * terms };
+    }
     return (conv_inner){ .taps = volume(s->kernel), .k = k };
 }
 
@@ -94,7 +96,7 @@ void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const voi
     const gemm_tile_set *set = gemm_set_of(isa, tactic.gemm);
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, size = term_size(tactic);
     const gemm_grid g = gemm_grid_of(set, tactic.gemm, 1, n);
-    const bool is_run = set->terms > 1 && inner_of(s, tactic).k != k;
+    const bool is_run = set->terms > 1 && tactic.path == CONV_ROWS && runs_merge(s) && s->kernel[2] > 1;
     for (int64_t group = 0; group < s->groups; group++) {
         char *to = (char *)dst + (size_t)group * group_size_of(isa, s, tactic);
         for (int64_t panel = 0; panel < g.panels; panel++) {
@@ -125,7 +127,8 @@ size_t conv_workspace_size(const conv_params *p)
     padded_dims(&p->shape, dims);
     size_t size = size_mul((size_t)p->shape.images, (size_t)term_size(p->tactic));
     for (int i = 0; i < 3; i++) size = size_mul(size, (size_t)dims[i]);
-    return size_align(size_mul(size, (size_t)p->shape.c_in), 64);
+    /* The last pixel is read to the end of a word. */
+    return size_align(size_add(size_mul(size, (size_t)p->shape.c_in), 4), 64);
 }
 
 static size_t zeros_size(const conv_params *p)

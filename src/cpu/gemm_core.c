@@ -250,6 +250,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t words = gemm_words(core->set, core->k), a_size = core->a_size ? core->a_size : 4 / core->set->terms;
     const int64_t c_size = core->narrow_c ? 2 : 4, bias_size = e->narrow_bias ? 2 : 4,
                   residual_size = e->narrow_residual ? 2 : 4;
+    const bool is_whole = e->drain && gemm_unit_is_integer((gemm_unit)core->tactic.unit);
     const int64_t drain_width = drain_panels(core->set, core->tactic) * g->width;
     /* Blocks are cut evenly: products of counts fit, both are bounded by the number of elements in memory. */
     const int64_t tile_end = g->m_tiles * (m_block + 1) / g->m_blocks;
@@ -290,7 +291,9 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
             const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
-            t.cols = (int32_t)i64_min(core->n - col, width);
+            const int64_t some = i64_min(core->n - col, width);
+            /* Scratch has room for whole vectors, which are stored in one instruction. */
+            t.cols = (int32_t)(is_whole ? width : some);
             t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float)
                            : (char *)core->c + (row * core->ldc + col) * c_size;
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
@@ -300,7 +303,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             tile_fn_of(core, vectors, &t)(&t);
             b += core->taps * words * width;
             t.ahead = 0;
-            const int64_t cols = col + t.cols - done;
+            const int64_t cols = col + some - done;
             const bool is_full =
                 e->drain ? cols + g->width > drain_width : cols * rows * (int64_t)sizeof(float) >= POST_BYTES;
             if (e->post && (panel + 1 == panel_end || is_full)) {

@@ -113,6 +113,13 @@ static bool take_residual(const path *p, uint16_t at, requant *r)
     return true;
 }
 
+/* May v_div_near() divide by the scale? All quotients of up to 9 bits were compared for all mantissas: one differs. */
+static bool is_divisor(float scale)
+{
+    int exponent;
+    return scale > 0x1p-80f && scale < 0x1p80f && frexpf(scale, &exponent) != 1 - 0x1p-24f;
+}
+
 static bool take_round_trip(path *p, round_trip *trip)
 {
     uint16_t from = 0;
@@ -121,7 +128,8 @@ static bool take_round_trip(path *p, round_trip *trip)
         if (p->uses[end] != 1) return false;
         end = p->reader[end];
     } while (p->x->at[end].op == OP_quantize || p->x->at[end].op == OP_clip);
-    if (!round_trip_find(p->x, p->uses, end, trip, &from) || from != p->at || trip->inverse == 0) return false;
+    if (!round_trip_find(p->x, p->uses, end, trip, &from) || from != p->at || !is_divisor(trip->scale)) return false;
+    if (fmaxf(-trip->low, trip->high) > 256 * trip->scale) return false; /* codes of more than 8 bits */
     p->at = end;
     return true;
 }
@@ -160,8 +168,7 @@ static bool take_end(path *p, const view *out, requant *r)
         step(p);
     }
     if (!n || n->op != EXPR_STORE || n->operand != 0) return false;
-    /* Quotients by such scales neither overflow nor underflow where they matter. */
-    if (!(end->scale > 0x1p-80f && end->scale < 0x1p80f)) return false;
+    if (!is_divisor(end->scale)) return false;
     end->inverse = 1 / end->scale;
     const float least = (float)(low - zero) * end->scale, most = (float)(high - zero) * end->scale;
     end->low = fminf(fmaxf(end->low, least), most);

@@ -109,6 +109,7 @@ INLINE void rq_rows(const requant_block *block, const int kind)
     };
     const veci flip = vi_set(b->add_flip);
     const int64_t cols = b->cols;
+    const bool has_end = cols > L && cols % L;
 #ifdef SIMD_PACK_CODES
     const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
                            vi_set((int32_t)(b->flip * 0x01010101u)) };
@@ -120,6 +121,9 @@ INLINE void rq_rows(const requant_block *block, const int kind)
         float *y = (float *)b->y + r * b->ldy;
         uint8_t *code = (uint8_t *)b->y + r * b->ldy;
         int64_t i = 0;
+        /* The last whole vector comes first, for results may overwrite the residual. Some are written twice. */
+        const vec end =
+            has_end ? rq_vector(b, &k, sum, add, flip, cols - L, b->scale_each, b->bias_each, kind) : v_zero();
 #ifdef SIMD_PACK_CODES
         if (!(kind & RQ_F32))
             i = is_each ? rq_codes(b, &k, &pack, sum, add, flip, code, true, true, kind)
@@ -131,6 +135,11 @@ INLINE void rq_rows(const requant_block *block, const int kind)
             else vi_store_8(code + i, rq_code(&k, t));
         }
         if (i == cols) continue;
+        if (has_end) {
+            if (kind & RQ_F32) v_store(y + cols - L, rq_clipped(&k, end));
+            else vi_store_8(code + cols - L, rq_code(&k, end));
+            continue;
+        }
         const size_t left = (size_t)(cols - i);
         int32_t last[L] = { 0 }, off[L] = { 0 };
         float scale[L] = { 0 }, bias[L] = { 0 };

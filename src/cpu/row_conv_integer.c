@@ -12,11 +12,18 @@
 #include "base/env.h"
 #include <string.h>
 
+/* pack() turns a bit of all bytes of a filter without a sign, those between its terms too. */
+static bool has_zeros(const problem *p)
+{
+    return p->in[1].dtype == SINTER_DTYPE_I8;
+}
+
 static conv_shape shape_of(const problem *p, row_bound b)
 {
     conv_shape s = row_conv_shape(p, b);
     s.unit = GEMM_U8;
     s.is_converted = p->in[0].dtype == SINTER_DTYPE_I8;
+    s.has_zeros = has_zeros(p);
     return s;
 }
 
@@ -208,6 +215,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->scratch = size_align(conv_scratch_size(c), 64);
     r->sums_at = panels_size(p, t);
     c->shape = row_conv_bind(p, attrs, &in[0], &out[0]);
+    c->shape.has_zeros = has_zeros(p);
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);
