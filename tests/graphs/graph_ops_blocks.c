@@ -47,17 +47,18 @@ static uint32_t as_list(grow *g, uint32_t scalar)
 
 /* Reshape to sizes that are numbers (0 or above, -1) or scalars of the graph. */
 typedef struct part {
+    bool is_number;
     int64_t size;
     uint32_t scalar;
 } part;
-#define NUMBER(x) ((part){ x, G_NONE })
-#define SCALAR(v) ((part){ 0, v })
+#define NUMBER(x) ((part){ true, x, G_NONE })
+#define SCALAR(v) ((part){ false, 0, v })
 
 static uint32_t list_of(grow *g, const part *p, uint32_t count)
 {
     uint32_t in[8];
     for (uint32_t i = 0; i < count; i++)
-        in[i] = p[i].scalar == G_NONE ? int_const(g, p[i].size) : as_list(g, p[i].scalar);
+        in[i] = p[i].is_number ? int_const(g, p[i].size) : as_list(g, p[i].scalar);
     return concat(g, in, count, 0);
 }
 
