@@ -57,8 +57,7 @@ typedef struct part {
 static uint32_t list_of(grow *g, const part *p, uint32_t count)
 {
     uint32_t in[8];
-    for (uint32_t i = 0; i < count; i++)
-        in[i] = p[i].is_number ? int_const(g, p[i].size) : as_list(g, p[i].scalar);
+    for (uint32_t i = 0; i < count; i++) in[i] = p[i].is_number ? int_const(g, p[i].size) : as_list(g, p[i].scalar);
     return concat(g, in, count, 0);
 }
 
