@@ -22,6 +22,12 @@ static int64_t groups_of(depthwise_form form, const conv_shape *s)
     return (taps_of(s) + each_of(form) - 1) / each_of(form);
 }
 
+/* Adjacent pixels of few channels that are done as one of more: each has its own copy of the weights. */
+static int64_t copies_of(depthwise_form form, const conv_shape *s)
+{
+    return form == DEPTHWISE_QUADS && s->c_in >= 16 && CHANNELS % s->c_in == 0 ? CHANNELS / s->c_in : 1;
+}
+
 size_t depthwise_byte_pack_size(depthwise_form form, const conv_shape *s)
 {
     const size_t channels = size_align((size_t)s->c_in, CHANNELS);
@@ -46,8 +52,9 @@ void depthwise_byte_pack(depthwise_form form, const conv_shape *s, const uint8_t
             const int64_t h = t / s->kernel[2], x = t % s->kernel[2];
             const int8_t code = (int8_t)(w[c * stride[0] + h * stride[1] + x * stride[2]] ^ flip);
             sum[c] += code;
-            if (form == DEPTHWISE_QUADS) ((int8_t *)dst)[(t / each * channels + quad_at(c)) * 4 + t % each] = code;
-            else ((int16_t *)dst)[(t / each * channels + c) * 2 + t % each] = code;
+            if (form == DEPTHWISE_PAIRS) ((int16_t *)dst)[(t / each * channels + c) * 2 + t % each] = code;
+            for (int64_t i = 0; form == DEPTHWISE_QUADS && i < copies_of(form, s); i++)
+                ((int8_t *)dst)[(t / each * channels + quad_at(c + i * s->c_in)) * 4 + t % each] = code;
         }
     }
 }
@@ -78,6 +85,8 @@ void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t e
 {
     const conv_shape *s = &p->shape;
     const int64_t run = run_of(s), groups = groups_of(p->form, s), channels = s->c_in;
+    const bool is_dense = s->stride[2] == 1 && s->x_dim[2] == channels;
+    const int64_t copies = is_dense ? copies_of(p->form, s) : 1;
     int32_t *sum = scratch;
     const uint8_t **tap = (const uint8_t **)(void *)((char *)scratch + sums_size(s));
     for (int64_t i = 0; i < taps_of(s) + TAP_GROUP; i++) tap[i] = p->pad;
@@ -86,8 +95,10 @@ void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t e
         const uint8_t *image = p->x + tile / s->out[1] * s->x_image;
         for (int64_t first = 0; first < s->out[2]; first += run) {
             const int64_t pixels = s->out[2] - first < run ? s->out[2] - first : run;
-            for (int64_t i = 0; i < pixels; i++) {
+            for (int64_t i = 0, some; i < pixels; i += some) {
                 const int64_t at_x = (first + i) * s->stride[2] - s->pad[2];
+                const int64_t last_x = at_x + (s->kernel[2] - 1) * s->dilation[2] + copies - 1;
+                some = i + copies <= pixels && at_x >= 0 && last_x < s->in[2] ? copies : 1;
                 const uint8_t **to = tap;
                 for (int64_t h = 0; h < s->kernel[1]; h++) {
                     const int64_t y = at_y + h * s->dilation[1];
@@ -98,7 +109,7 @@ void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t e
                         *to++ = is_in && x >= 0 && x < s->in[2] ? line + x * s->x_dim[2] : p->pad;
                     }
                 }
-                p->fn(sum + i * channels, tap, groups, p->w, channels, p->flip);
+                p->fn(sum + i * channels, tap, groups, p->w, some * channels, p->flip);
             }
             p->post(user, tile * s->out[2] + first, pixels, sum, channels);
         }

@@ -24,7 +24,7 @@ typedef struct depthwise_byte_params {
     depthwise_byte_fn *fn;
     depthwise_form form;
     conv_shape shape;  /* groups == c_in == c_out; strides in bytes */
-    const uint8_t *x, *pad; /* pad: c_in zero points, not flipped */
+    const uint8_t *x, *pad; /* pad: zero points, not flipped: c_in, at least 64 */
     const void *w;
     uint8_t flip;
     /* Takes sums of pixels [row, row + rows), counted over all images, rows of all channels `ld` apart. */

@@ -466,7 +466,7 @@ static sinter_status depthwise_run(const kernel_run *k)
     const char *packed = k->in[1];
     const size_t panels = depthwise_byte_pack_size(r->params.form, &r->params.shape);
     integer_begin(&r->end, k, (const int32_t *)(const void *)(packed + panels), 1, work, &j.end);
-    memset(work + r->pad_at, integer_pad(&j.end), (size_t)j.p.shape.c_in);
+    memset(work + r->pad_at, integer_pad(&j.end), size_align((size_t)j.p.shape.c_in, 64));
     j.p.pad = (const uint8_t *)work + r->pad_at;
     j.p.x = k->in[0];
     j.p.w = packed;
@@ -476,7 +476,7 @@ static sinter_status depthwise_run(const kernel_run *k)
 
 const kernel cpu_depthwise_integer = {
     .name = "cpu_depthwise_integer",
-    .abi = 1,
+    .abi = 2,
     .is_strided_out = true,
     .reject = depthwise_reject,
     .tactics = depthwise_tactics,
