@@ -51,6 +51,9 @@ typedef struct rows_set {
     /* y[i] = (x[i] - centre[i]) * scale[i] + bias[i]. */
     void (*affine_each)(float *y, const float *x, int64_t n, const float *centre, const float *scale,
                         const float *bias);
+    /* y[i] = centre[i] * (bias + alpha * sum of x[k][i]^2 over k)^-beta; bias > 0, alpha >= 0. */
+    void (*lrn)(float *y, const float *centre, const float *const *x, int64_t count, int64_t n, float alpha, float bias,
+                float beta);
     /* sum of x and of (x - shift)^2. */
     void (*moments)(const float *x, int64_t n, float shift, double *sum, double *square);
     /* y[i] = the fold of n numbers at x + i * stride. */

@@ -345,6 +345,22 @@ static void fold_cols(rows_fold kind, float *acc, const float *x, int64_t rows, 
     }
 }
 
+static void lrn(float *y, const float *centre, const float *const *x, int64_t count, int64_t n, float alpha, float bias,
+                float beta)
+{
+    const vec power = v_set(-beta);
+    for (int64_t i = 0; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec sum = v_zero();
+        for (int64_t k = 0; k < count; k++) {
+            const vec v = left == L ? v_load(x[k] + i) : v_load_n(x[k] + i, left);
+            sum = v_fma(v, v, sum);
+        }
+        const vec scale = v_exp(v_mul(power, v_log(v_fma(v_set(alpha), sum, v_set(bias)))));
+        v_store_n(y + i, v_mul(v_load_n(centre + i, left), scale), left);
+    }
+}
+
 static void widen_bf16(float *y, const uint16_t *x, int64_t n)
 {
     uint16_t last[L] = { 0 };
@@ -365,7 +381,7 @@ static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
 
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
-    .affine_each = affine_each, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
+    .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
     .pool_max = pool_max, .pool_sum = pool_sum, .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes,
     .softmax_short = softmax_short, .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
     .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
