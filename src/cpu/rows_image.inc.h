@@ -143,3 +143,37 @@ static void blend4(float *y, const float *const x[4], const float w[4], int64_t 
         v_store_n(y + i, v_fma(w3, v_load_n(x[3] + i, left), a), left);
     }
 }
+
+static void blend_of(float *y, const float *const *x, const float *weight, int64_t count, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        vec a = v_zero(), b = v_zero();
+        for (int64_t k = 0; k < count; k++) {
+            const vec w = v_set(weight[k]);
+            a = v_fma(w, v_load(x[k] + i), a);
+            b = v_fma(w, v_load(x[k] + i + L), b);
+        }
+        v_store(y + i, a);
+        v_store(y + i + L, b);
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec a = v_zero();
+        for (int64_t k = 0; k < count; k++) a = v_fma(v_set(weight[k]), v_load_n(x[k] + i, left), a);
+        v_store_n(y + i, a, left);
+    }
+}
+
+static void gather_blend(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,
+                         int64_t n)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        vec a = v_zero();
+        for (int64_t k = 0; k < taps; k++) {
+            const vec w = v_load(weight + k * pitch + i), v = v_gather(x, vi_load(at + k * pitch + i));
+            a = v_blend(v_eq(w, v_zero()), a, v_fma(w, v, a));
+        }
+        v_store_n(y + i, a, n - i < L ? (int)(n - i) : L);
+    }
+}

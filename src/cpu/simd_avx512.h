@@ -65,6 +65,8 @@ static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
 /* Entry i mod 16 of a table. */
 #define SIMD_TABLE_BITS 4
 static inline vec  v_lookup(const float *table, veci i) { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(table)); }
+/* x[i], any i. */
+static inline vec  v_gather(const float *x, veci i) { return _mm512_i32gather_ps(i, x, 4); }
 
 static inline vecm v_lt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vecm v_le(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }

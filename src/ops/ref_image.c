@@ -5,6 +5,7 @@
  * Coordinates are data, so they may be anything, infinities and NaN included: each is brought into the image's range,
  * or found to be outside, before it becomes an integer. */
 #include "ops/move.h"
+#include "ops/taps.h"
 
 #include <math.h>
 
@@ -154,12 +155,6 @@ static int64_t grid_pixel(const attrs_grid_sample *a, double x, int64_t n)
     return x > last ? n - 1 : x > 0 ? (int64_t)x : 0;
 }
 
-typedef struct grid_axis {
-    uint32_t count;
-    int64_t index[4];
-    double weight[4];
-} grid_axis;
-
 static double grid_cubic(double distance)
 {
     const double x = fabs(distance), k = -0.75;
@@ -167,9 +162,9 @@ static double grid_cubic(double distance)
     return x < 2 ? ((k * x - 5 * k) * x + 8 * k) * x - 4 * k : 0;
 }
 
-static grid_axis grid_axis_of(const attrs_grid_sample *a, double at, int64_t n, bool is_narrow)
+grid_axis grid_axis_of(const attrs_grid_sample *a, double place, int64_t n, bool is_narrow)
 {
-    double x = a->align_corners ? (at + 1) / 2 * (double)(n - 1) : ((at + 1) * (double)n - 1) / 2;
+    double x = a->align_corners ? (place + 1) / 2 * (double)(n - 1) : ((place + 1) * (double)n - 1) / 2;
     if (is_narrow) x = (double)(float)x; /* coordinates of floats are floats, or halves round differently */
     if (a->mode == resize_mode_nearest) x = nearbyint(x);
     const double low = a->align_corners ? 0 : -0.5, high = (double)(n - 1) - low;

@@ -6,15 +6,10 @@
  * infinities beside a sample do not spoil it, and where all axes are like that (nearest) elements are copied by their
  * bits. */
 #include "ops/move.h"
+#include "ops/taps.h"
 
 #include <math.h>
 
-enum { TAPS_MAX = 1 << 16 };
-
-typedef struct resize_tap {
-    int64_t index;
-    double weight;
-} resize_tap;
 typedef struct axis_table {
     uint32_t most;   /* taps a coordinate has room for */
     uint32_t *count; /* [out] how many it has; 0: it lies outside, and the extrapolation value is the result */
@@ -95,36 +90,43 @@ static uint32_t resize_taps_of(const attrs_resize *a, double x, int64_t n, uint3
     return count;
 }
 
+double resize_reach(const attrs_resize *a, double scale)
+{
+    const double support = a->mode == resize_mode_cubic ? 2 : 1;
+    return a->mode == resize_mode_nearest ? 0 : ceil(support / (a->antialias && scale < 1 ? scale : 1)) - 1;
+}
+
+uint32_t resize_taps_most(const resize_axis *x)
+{
+    return x->a->mode == resize_mode_nearest ? 1 : 2 * (uint32_t)x->reach + 2;
+}
+
+uint32_t resize_taps(const resize_axis *x, int64_t i, resize_tap *out)
+{
+    bool is_outside = false;
+    const double at = coordinate(x->a, x->axis, x->rank, i, x->n, x->n_out, x->scale, &is_outside);
+    if (is_outside || !isfinite(at)) return 0;
+    const double shrink = x->a->antialias && x->scale < 1 ? x->scale : 1;
+    if (x->a->mode != resize_mode_nearest) return resize_taps_of(x->a, at, x->n, (uint32_t)x->reach, shrink, out);
+    *out = (resize_tap){ (int64_t)clamped(nearest_of(x->a, at), x->n), 1 };
+    return 1;
+}
+
 static sinter_status table_make(ref_call *c, uint32_t axis, axis_table *out)
 {
     const attrs_resize *a = c->attrs;
-    const uint32_t rank = c->in[0].rank;
     const int64_t n = c->in[0].dim[axis], n_out = c->out[0].dim[axis];
     const double scale = a->scale.count ? a->scale.at[axis] : (double)n_out / (double)n;
     if (!(scale > 0) || !isfinite(scale))
         return FAIL(c->e, INVALID_ARG, "resize: the scale of axis %u is %g", axis, scale);
-    const double shrink = a->antialias && scale < 1 ? scale : 1;
-    const double support = a->mode == resize_mode_cubic ? 2 : 1;
-    const double reach = a->mode == resize_mode_nearest ? 0 : ceil(support / shrink) - 1;
-    if (reach > TAPS_MAX)
-        return FAIL(c->e, UNSUPPORTED, "resize: the scale of axis %u is %g, the least with antialias is %g", axis,
-                    scale, support / TAPS_MAX);
-    out->most = a->mode == resize_mode_nearest ? 1 : 2 * (uint32_t)reach + 2;
+    const resize_axis x = { a, axis, c->in[0].rank, n, n_out, scale, resize_reach(a, scale) };
+    if (x.reach > RESIZE_TAPS_MAX)
+        return FAIL(c->e, UNSUPPORTED, "resize: the scale of axis %u is %g: too small for antialias", axis, scale);
+    out->most = resize_taps_most(&x);
     out->count = ARENA_NEW(c->scratch, uint32_t, (size_t)n_out);
     out->at = ARENA_NEW(c->scratch, resize_tap, size_mul((size_t)n_out, out->most));
     if (!out->count || !out->at) return FAIL_MEMORY(c->e, "the taps of resize");
-    for (int64_t i = 0; i < n_out; i++) {
-        bool is_outside = false;
-        const double x = coordinate(a, axis, rank, i, n, n_out, scale, &is_outside);
-        resize_tap *at = &out->at[(size_t)i * out->most];
-        if (is_outside || !isfinite(x)) continue;
-        if (a->mode == resize_mode_nearest) {
-            at[0] = (resize_tap){ (int64_t)clamped(nearest_of(a, x), n), 1 };
-            out->count[i] = 1;
-        } else {
-            out->count[i] = resize_taps_of(a, x, n, (uint32_t)reach, shrink, at);
-        }
-    }
+    for (int64_t i = 0; i < n_out; i++) out->count[i] = resize_taps(&x, i, &out->at[(size_t)i * out->most]);
     return SINTER_OK;
 }
 

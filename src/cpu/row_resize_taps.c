@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_resize_taps.c - resizes of images in f32 whose results are sums of any few elements along each axis: cubic,
+ * antialias, crops, and weights outside left out.
+ *
+ * A row of results is made in two steps. Rows of the input are added up, each with its weight, into a line. Then the
+ * line is resized along the width: where widths are adjacent its elements are gathered, where channels are adjacent
+ * pixels are added up. A line holds the columns that some results take, of one plane or of some channels. */
+#include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
+#include "cpu/row.h"
+#include "cpu/rows.h"
+#include "ops/taps.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLS = 128, TAPS = 32, LINE = 4096, CHANNELS = 64 };
+
+typedef struct record {
+    const rows_set *set;
+    const attrs_resize *a;
+    bool is_last; /* channels are adjacent */
+    resize_axis axis[2];
+    int64_t images, channels;
+    int64_t part; /* channels of a line; 1: a plane */
+    int64_t x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
+    row_after after;
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_resize, "not a resize");
+    REJECT_UNLESS(p->in[0].rank == 4 && p->out[0].rank == 4, "not of rank 4");
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
+    const attrs_resize *a = p->attrs;
+    REJECT_UNLESS(a->mode == resize_mode_linear || a->mode == resize_mode_cubic, "nearest");
+    REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize || a->roi.count == 8, "crops without a box");
+    for (uint32_t i = 0; i < 2; i++) {
+        REJECT_UNLESS(!memcmp(&p->in[0].dim[i], &p->out[0].dim[i], sizeof p->in[0].dim[i]) &&
+                          (a->scale.count == 0 || a->scale.at[i] == 1),
+                      "resizes images or channels");
+        REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize ||
+                          (a->roi.at[i] == 0 && a->roi.at[4 + i] == 1),
+                      "crops images or channels");
+        /* The least scale that the sizes allow. */
+        const double least =
+            a->scale.count ? a->scale.at[2 + i] : (double)p->out[0].dim[2 + i].min / (double)p->in[0].dim[2 + i].max;
+        REJECT_UNLESS(!a->antialias || 2 * resize_reach(a, least) + 2 <= TAPS, "too many taps");
+    }
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    REJECT_UNLESS(x->order[3] == y->order[3] && !x->is_gapped && !y->is_gapped &&
+                      (x->order[3] == 1 || x->order[3] == 3),
+                  "neither widths nor channels are adjacent");
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    return p->epilogue || p->count_out > 1 ? row_after_reject(p) : NULL;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    const attrs_resize *a = p->attrs;
+    return row_memory_ns(p, target, a->mode == resize_mode_cubic ? 12 : 6);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)t;
+    return sizeof(record) + row_room(p);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const view *x = &in[0], *y = &out[0];
+    *r = (record){ .set = level_of(isa)->rows,
+                   .a = attrs,
+                   .is_last = p->out[0].order[3] == 1,
+                   .images = x->dim[0],
+                   .channels = x->dim[1],
+                   .x_image = x->stride[0],
+                   .x_channel = x->stride[1],
+                   .y_image = y->stride[0],
+                   .y_channel = y->stride[1] };
+    r->part = !r->is_last ? 1 : r->channels < CHANNELS ? r->channels : CHANNELS;
+    for (uint32_t i = 0; i < 2; i++) {
+        const double scale = r->a->scale.count ? r->a->scale.at[2 + i] : (double)y->dim[2 + i] / (double)x->dim[2 + i];
+        r->x_dim[i] = x->stride[2 + i];
+        r->y_dim[i] = y->stride[2 + i];
+        r->axis[i] = (resize_axis){ r->a, 2 + i, 4, x->dim[2 + i], y->dim[2 + i], scale, 0 };
+        if (!(scale > 0) || !isfinite(scale) || !x->dim[2 + i])
+            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, scale,
+                        (long long)x->dim[2 + i]);
+        r->axis[i].reach = resize_reach(r->a, scale);
+        if (r->axis[i].reach > TAPS / 2 - 1)
+            return FAIL(e, UNSUPPORTED, "resize: the scale of axis %u is %g: too small for antialias", 2 + i, scale);
+    }
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+}
+
+/* Results [begin, begin + n) of every row. Tap k of column i is `at[k][i]` columns behind `low`; the line has `width`
+ * columns. */
+typedef struct columns {
+    int64_t begin, n, low, width, taps;
+    bool is_outside[COLS];
+    int32_t at[TAPS][COLS];
+    float weight[TAPS][COLS];
+} columns;
+
+static void columns_of(const record *r, int64_t begin, columns *w)
+{
+    const resize_axis *x = &r->axis[1];
+    const int64_t most = r->part > 0 ? LINE / r->part : LINE, want = x->n_out - begin < COLS ? x->n_out - begin : COLS;
+    resize_tap tap[TAPS];
+    int64_t index[TAPS][COLS], low = INT64_MAX, high = 0;
+    *w = (columns){ .begin = begin, .taps = 1 };
+    for (; w->n < want; w->n++) {
+        const int64_t i = w->n;
+        const uint32_t count = resize_taps(x, begin + i, tap);
+        int64_t from = low, to = high;
+        for (uint32_t k = 0; k < count; k++) {
+            from = tap[k].index < from ? tap[k].index : from;
+            to = tap[k].index > to ? tap[k].index : to;
+        }
+        if (i > 0 && to - from >= most) break;
+        low = from;
+        high = to;
+        w->is_outside[i] = !count;
+        for (uint32_t k = 0; k < count; k++) {
+            index[k][i] = tap[k].index;
+            w->weight[k][i] = (float)tap[k].weight;
+        }
+        if (count > w->taps) w->taps = count;
+    }
+    w->low = low == INT64_MAX ? 0 : low;
+    w->width = low == INT64_MAX ? 1 : high - low + 1;
+    for (int64_t k = 0; k < w->taps; k++)
+        for (int64_t i = 0; i < w->n; i++) w->at[k][i] = w->weight[k][i] != 0 ? (int32_t)(index[k][i] - low) : 0;
+}
+
+/* The rows of the input that a row of results takes. */
+typedef struct rows_of {
+    uint32_t count;
+    int64_t at[TAPS];
+    float weight[TAPS];
+} rows_of;
+
+static void rows_find(const record *r, int64_t i, rows_of *h)
+{
+    resize_tap tap[TAPS];
+    h->count = resize_taps(&r->axis[0], i, tap);
+    for (uint32_t k = 0; k < h->count; k++) {
+        h->at[k] = tap[k].index * r->x_dim[0];
+        h->weight[k] = (float)tap[k].weight;
+    }
+}
+
+/* The sum of n elements of each row; x: the first row's. */
+static void add_rows(const record *r, float *line, const float *x, const rows_of *h, int64_t n)
+{
+    const float *rows[TAPS];
+    for (uint32_t k = 0; k < h->count; k++) rows[k] = x + h->at[k];
+    r->set->blend_of(line, rows, h->weight, h->count, n);
+}
+
+/* Results of a row of one plane. */
+static void plane_row(const record *r, const columns *w, const rows_of *h, float *y, const float *x)
+{
+    float line[LINE];
+    if (h->count) {
+        add_rows(r, line, x + w->low, h, w->width);
+        r->set->gather_blend(y, line, w->at[0], w->weight[0], COLS, w->taps, w->n);
+    }
+    for (int64_t i = 0; i < w->n; i++)
+        if (!h->count || w->is_outside[i]) y[i] = (float)r->a->extrapolation;
+}
+
+/* Results of a row for `n` adjacent channels. */
+static void pixels_row(const record *r, const columns *w, const rows_of *h, float *y, const float *x, int64_t n)
+{
+    float line[LINE];
+    x += w->low * r->x_dim[1];
+    if (h->count && r->x_dim[1] == n) add_rows(r, line, x, h, w->width * n);
+    else
+        for (int64_t i = 0; h->count && i < w->width; i++) add_rows(r, line + i * n, x + i * r->x_dim[1], h, n);
+    for (int64_t i = 0; i < w->n; i++, y += r->y_dim[1]) {
+        const float *rows[TAPS];
+        float weight[TAPS];
+        int64_t count = 0;
+        for (int64_t k = 0; k < w->taps; k++) {
+            if (w->weight[k][i] == 0) continue;
+            rows[count] = line + w->at[k][i] * n;
+            weight[count++] = w->weight[k][i];
+        }
+        if (h->count && !w->is_outside[i]) r->set->blend_of(y, rows, weight, count, n);
+        else
+            for (int64_t c = 0; c < n; c++) y[c] = (float)r->a->extrapolation;
+    }
+}
+
+typedef struct job {
+    const record *r;
+    const columns *w;
+    const float *x;
+    float *y;
+} job;
+
+/* Parts of channels that one row of results follows another in. */
+static int64_t parts_of(const record *r)
+{
+    return r->part > 0 ? (r->channels + r->part - 1) / r->part : 0;
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const record *r = j->r;
+    const int64_t parts = parts_of(r), planes = r->images * parts;
+    rows_of h;
+    int64_t known = -1;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i / planes, n = i % planes / parts, c = i % parts * r->part;
+        if (row != known) rows_find(r, row, &h);
+        known = row;
+        const float *x = j->x + n * r->x_image + c * r->x_channel;
+        float *y = j->y + n * r->y_image + c * r->y_channel + row * r->y_dim[0] + j->w->begin * r->y_dim[1];
+        if (!r->is_last) plane_row(r, j->w, &h, y, x);
+        else pixels_row(r, j->w, &h, y, x, r->channels - c < r->part ? r->channels - c : r->part);
+    }
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    columns w;
+    job j = { r, &w, k->in[0], k->out[0] };
+    for (int64_t at = 0; r->channels && at < r->axis[1].n_out; at += w.n) {
+        columns_of(r, at, &w);
+        row_parallel(k, r->axis[0].n_out * r->images * parts_of(r), body, &j);
+    }
+    row_after_all(&r->after, k, k->out[0]);
+    return SINTER_OK;
+}
+
+const kernel cpu_resize_taps = {
+    .name = "cpu_resize_taps",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
