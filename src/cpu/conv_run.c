@@ -79,14 +79,12 @@ static void pack_run(const gemm_tile_set *set, const conv_shape *s, const char *
                      int64_t cols, int64_t width, char *to)
 {
     const int64_t size = 4 / set->terms, k = s->c_in / s->groups, all = k * s->kernel[2];
-    const int64_t padded = gemm_words(set, all) * set->terms;
-    for (int64_t i = 0; i < padded; i += set->terms, to += width * 4) {
-        memset(to, 0, (size_t)width * 4);
-        for (int64_t t = 0; t < set->terms && i + t < all; t++) {
-            const char *from = w + ((i + t) / k * w_stride[4] + (i + t) % k * w_stride[1]) * size;
-            for (int64_t j = 0; j < cols; j++)
-                memcpy(to + j * 4 + t * size, from + j * w_stride[0] * size, (size_t)size);
-        }
+    memset(to, 0, (size_t)(gemm_words(set, all) * width * 4));
+    for (int64_t i = 0; i < all; i++) {
+        const char *from = w + (i / k * w_stride[4] + i % k * w_stride[1]) * size;
+        for (int64_t j = 0; j < cols; j++)
+            memcpy(to + gemm_word_at(set, all, width, i / set->terms, j) * 4 + i % set->terms * size,
+                   from + j * w_stride[0] * size, (size_t)size);
     }
 }
 

@@ -3,7 +3,8 @@
  *
  * A register holds 16 rows of 64 bytes. Sums are 1 or 2 registers high (rows of A) and 1 to 4 wide (columns of B), 4 at
  * most; a step loads the next 16 words of K of each row and column, and multiplies. Where K has fewer, or no multiple
- * of 16, all steps have as many words, and the panel of B is zeros past K. Rows of A that lie at one distance are
+ * of 16, all steps have as many words, and the panel of B is zeros past K. What one register takes of B lies in one
+ * piece: rows at a distance load up to three times as slowly. Rows of A that lie at one distance are
  * loaded as they are; others, and the last part of a row that is no whole step, are first copied beside each other.
  * Sums are stored in C, or in memory near by for whatever has to be done to them.
  *
@@ -31,7 +32,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_finish)(gemm_ti
 static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm_tile *t, const int high,
                                                                       const int wide)
 {
-    const int64_t steps = amx_steps(t->k, UNIT_TERMS), each = amx_each(t->k, UNIT_TERMS), line = 64 * wide;
+    const int64_t steps = amx_steps(t->k, UNIT_TERMS), each = amx_each(t->k, UNIT_TERMS), piece = 64 * each;
     const int32_t rows0 = high > 1 ? amx_first(t->rows) : t->rows, rows1 = t->rows - rows0;
     const char *b = t->b;
     const void *const *from = t->a;
@@ -45,13 +46,13 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
     for (int64_t tap = t->taps; tap > 0; tap--, from += t->rows) {
         amx_rows_begin(&r0, from, rows0);
         if (high > 1) amx_rows_begin(&r1, from + rows0, rows1);
-        for (int64_t k = 0; k < steps; k++, b += each * line) {
-            _tile_loadd(6, b, line);
+        for (int64_t k = 0; k < steps; k++, b += piece * wide) {
+            _tile_loadd(6, b, 64);
             amx_rows_next(&r0);
             _tile_loadd(4, r0.at, r0.stride);
             UNIT_MUL(0, 4, 6);
             if (wide > 1) {
-                _tile_loadd(7, b + 64, line);
+                _tile_loadd(7, b + piece, 64);
                 UNIT_MUL(1, 4, 7);
             }
             if (high > 1) {
@@ -61,11 +62,11 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
                 if (wide > 1) UNIT_MUL(3, 5, 7);
             }
             if (wide > 2) {
-                _tile_loadd(5, b + 128, line);
+                _tile_loadd(5, b + 2 * piece, 64);
                 UNIT_MUL(2, 4, 5);
             }
             if (wide > 3) {
-                _tile_loadd(6, b + 192, line);
+                _tile_loadd(6, b + 3 * piece, 64);
                 UNIT_MUL(3, 4, 6);
             }
         }
@@ -115,13 +116,24 @@ static void UNIT_NAME(set_up)(int32_t rows, int64_t k, int32_t *state)
     amx_set_up(rows, amx_each(k, UNIT_TERMS), state);
 }
 
-/* Words, and zeros as far as the last step reads. */
+/* Step after step, and in it the columns of each register; zeros as far as the last step reads. */
 static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                             int64_t col_stride)
 {
-    const int64_t words = (k + UNIT_TERMS - 1) / UNIT_TERMS, all = gemm_words_of(UNIT_TERMS, AMX_WORDS, k);
-    pack_terms(dst, src, k, cols, width, row_stride, col_stride, 4 / UNIT_TERMS);
-    memset((char *)dst + words * width * 4, 0, (size_t)((all - words) * width * 4));
+    const int64_t steps = amx_steps(k, UNIT_TERMS), each = amx_each(k, UNIT_TERMS), size = 4 / UNIT_TERMS;
+    char *to = dst;
+    for (int64_t i = 0; i < steps; i++) {
+        const int64_t begin = i * each * UNIT_TERMS, left = k - begin > 0 ? k - begin : 0;
+        const int64_t terms = left < each * UNIT_TERMS ? left : each * UNIT_TERMS;
+        for (int32_t j = 0; j < width; j += 16, to += 64 * each) {
+            const int32_t there = cols - j < 0 ? 0 : cols - j > 16 ? 16 : cols - j;
+            const int64_t words = there ? (terms + UNIT_TERMS - 1) / UNIT_TERMS : 0;
+            if (words)
+                pack_terms(to, (const char *)src + (begin * row_stride + j * col_stride) * size, terms, there, 16,
+                           row_stride, col_stride, size);
+            memset(to + 64 * words, 0, (size_t)(64 * (each - words)));
+        }
+    }
 }
 
 static const gemm_tile_set UNIT_NAME(unit_set) = {

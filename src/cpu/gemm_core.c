@@ -69,9 +69,17 @@ sinter_dtype gemm_unit_type(gemm_unit unit)
 
 const char *gemm_unit_name(gemm_unit unit)
 {
-    static const char *const names[GEMM_UNITS] = { "",       "bf16",     "u8",       "bf16_dot",
-                                                   "u8_dot", "u8_sudot", "bf16_amx", "u8_amx" };
-    return (unsigned)unit < GEMM_UNITS ? names[unit] : "unknown";
+    static const char *const names[GEMM_UNITS] = {
+        [GEMM_F32] = "",
+        [GEMM_BF16] = "bf16",
+        [GEMM_U8] = "u8",
+        [GEMM_BF16_DOT] = "bf16_dot",
+        [GEMM_U8_DOT] = "u8_dot",
+        [GEMM_U8_SUDOT] = "u8_sudot",
+        [GEMM_BF16_AMX] = "bf16_amx",
+        [GEMM_U8_AMX] = "u8_amx",
+    };
+    return (unsigned)unit < GEMM_UNITS && names[unit] ? names[unit] : "unknown";
 }
 
 /* Signed numbers with 128 added. */

@@ -70,6 +70,15 @@ static inline int64_t gemm_words(const gemm_tile_set *set, int64_t k)
     return gemm_words_of(set->terms, set->step, k);
 }
 
+/* Where word `word` of column `col` lies in a packed panel so many words wide, in words (gemm_tile.b). */
+static inline int64_t gemm_word_at(const gemm_tile_set *set, int64_t k, int64_t width, int64_t word, int64_t col)
+{
+    if (set->step <= 1) return word * width + col;
+    const int64_t words = (k + set->terms - 1) / set->terms, steps = (words + set->step - 1) / set->step;
+    const int64_t each = gemm_words(set, k) / steps;
+    return (word / each * width + col / set->lanes * set->lanes) * each + word % each * set->lanes + col % set->lanes;
+}
+
 /* Whether every count is 1 or more (0 too where `empty`) and their product is a number of floats that memory could
  * hold, so that no arithmetic on sizes here can overflow. */
 bool gemm_counts_fit(const int64_t *counts, int count, bool empty);

@@ -8,13 +8,22 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CACHE_USUAL = 1 << 20, CACHE_LEAST = 256 << 10, CACHE_MOST = 8 << 20, CACHE_WAY = 4096, WAYS = 8 };
+enum {
+    CACHE_USUAL = 1 << 20,
+    CACHE_LEAST = 256 << 10,
+    CACHE_MOST = 8 << 20,
+    CACHE_WAY = 4096,
+    CACHE_LINE = 64,
+    WAYS = 8
+};
 
-/* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. */
-static bool rows_collide(const gemm_shape *s, int rows)
+/* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. Matrix
+ * registers load 16 rows at once, twice as slowly where their distance is a multiple of four lines. */
+static bool rows_collide(const gemm_shape *s, const gemm_tile_set *set, int rows)
 {
     const int64_t size = sinter_dtype_bits(gemm_unit_type(s->unit)) / 8;
-    return rows >= WAYS && s->m >= WAYS && s->taps == 1 && s->k * size >= 256 && s->a_row * size % CACHE_WAY == 0;
+    const int64_t bad = set->set_up ? (int64_t)4 * CACHE_LINE : CACHE_WAY;
+    return rows >= WAYS && s->m >= WAYS && s->taps == 1 && s->k * size >= 256 && s->a_row * size % bad == 0;
 }
 
 bool gemm_counts_fit(const int64_t *counts, int count, bool empty)
@@ -59,19 +68,21 @@ static double unit_cost(gemm_unit unit)
     return unit == GEMM_BF16 ? 2.5 : unit == GEMM_U8 ? 4.5 : 1.0;
 }
 
-/* The same by matrix registers, in which every step takes as long whatever they hold. Registers of A whose rows do not
- * lie at one distance are copied for each panel. */
+/* The same by matrix registers, in which every step takes as long whatever they hold. B comes from L2 unless it is
+ * small. Registers of A whose rows do not lie at one distance are copied for each panel. */
 static double amx_cost(const gemm_shape *s, gemm_tactic t, double steps, int64_t rows, int64_t vectors)
 {
-    enum { HIGH = 16 };
+    enum { HIGH = 16, NEAR = 24 };
     const int64_t high = rows > HIGH ? 2 : 1, each = (rows + high - 1) / high;
-    const double product = 32.0 * (double)(high * vectors), loads = 20.0 * (double)(high + vectors);
+    const double product = 32.0 * (double)(high * vectors);
+    const double loads = 24.0 * (double)high + (steps * (double)vectors > NEAR ? 44.0 : 28.0) * (double)vectors;
     double copied = 0;
     if (s->line && !t.copy_a) {
         const bool is_cut = s->line % each != 0 && each % s->line != 0;
         copied = (is_cut || s->line < each ? 0.8 : s->taps > 1 ? 0.3 : 0.0) * 40.0 * (double)high;
     }
-    return steps * (max3(product, loads, 0) + copied + 4.0) + 6.0 * (double)(rows * vectors);
+    return steps * (max3(product, loads, 0) + 0.125 * (product + loads) + copied + 4.0) +
+           6.0 * (double)(rows * vectors);
 }
 
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
@@ -102,7 +113,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     if (t.copy_a) {
         const double each = (s->is_converted ? 0.5 : 0.25) + (s->a_col == 1 ? 0 : 1.25 * set->terms);
         extra += (double)s->m * deep * passes * each;
-    } else if (rows_collide(s, t.rows)) {
+    } else if (rows_collide(s, set, t.rows)) {
         extra += step * 0.3;
     }
     if (s->b_raw) extra += deep * (double)s->n * (double)g.m_blocks * 0.5;
@@ -207,7 +218,7 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         gemm_tactic t = { .vectors = (uint8_t)v & 15u,
                           .unit = (uint8_t)s->unit & 15u,
                           .rows = (uint8_t)set->rows_max[v - 1] };
-        t.copy_a = s->a_col != 1 || s->is_converted || rows_collide(s, t.rows);
+        t.copy_a = s->a_col != 1 || s->is_converted || rows_collide(s, set, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;
         if (s->m <= GEMM_ROWS_FEW && !s->b_raw && !set->set_up) {

@@ -31,8 +31,9 @@ typedef enum gemm_unit {
     GEMM_BF16_DOT, /* as GEMM_BF16, by vdpbf16ps or bfdot: subnormal numbers of bf16 and f32 are 0 */
     GEMM_U8_DOT,   /* as GEMM_U8, by vpdpbusd or sdot                                              */
     GEMM_U8_SUDOT, /* as GEMM_U8, by sudot                                                         */
-    GEMM_BF16_AMX, /* as GEMM_BF16, by tdpbf16ps: subnormal numbers of bf16 and f32 are 0          */
-    GEMM_U8_AMX,   /* as GEMM_U8, by tdpbusd                                                       */
+    /* 6 and 7 stand in engines whose B lies in another order. */
+    GEMM_BF16_AMX = 8, /* as GEMM_BF16, by tdpbf16ps: subnormal numbers of bf16 and f32 are 0      */
+    GEMM_U8_AMX,       /* as GEMM_U8, by tdpbusd                                                   */
     GEMM_UNITS
 } gemm_unit;
 
@@ -49,7 +50,8 @@ enum {
 
 typedef struct gemm_tile {
     const void *const *a; /* [taps][rows]: where the terms of each tap and row begin                  */
-    const void *b;        /* panel [taps][words of k][vectors * lanes]; zeros past `cols` and past k  */
+    const void *b;        /* panel [taps][words of k][vectors * lanes]; zeros past `cols` and past k. */
+                          /* Of sets with steps: [taps][steps][vectors][words of a step][lanes]       */
     void *c;
     const void *bias;     /* NULL or [cols]                                                           */
     const void *residual; /* NULL or rows of `ldr`                                                    */

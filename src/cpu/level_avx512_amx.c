@@ -91,8 +91,14 @@ static inline void amx_rows_begin(amx_rows *r, const void *const *from, int32_t 
     r->done = 0;
     r->distance = count > 1 ? (const char *)from[1] - (const char *)from[0] : 0;
     r->is_even = true;
-    for (int32_t i = 2; i < count; i++)
-        if ((const char *)from[i] - (const char *)from[i - 1] != r->distance) r->is_even = false;
+    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), distance = _mm512_set1_epi64(r->distance);
+    __m512i wanted =
+        _mm512_add_epi64(_mm512_set1_epi64((int64_t)(intptr_t)from[0]), _mm512_mullo_epi64(lane, distance));
+    for (int32_t i = 0; i < count; i += 8, wanted = _mm512_add_epi64(wanted, _mm512_slli_epi64(distance, 3))) {
+        const __mmask8 there = (__mmask8)(count - i < 8 ? (1 << (count - i)) - 1 : 0xff);
+        const __m512i at = _mm512_maskz_loadu_epi64(there, from + i);
+        if (_mm512_mask_cmpneq_epi64_mask(there, at, wanted)) r->is_even = false;
+    }
 }
 
 /* Compilers are not told what the instructions read. */
