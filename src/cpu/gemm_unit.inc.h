@@ -69,8 +69,10 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
 #if UNIT_IS_UNROLLED
     const int64_t ahead = t->ahead;
 #endif
+#if !UNIT_IS_INTEGER
+    /* The sums take long enough for C and the residual to arrive from far memory meanwhile. Those of integers go to
+     * scratch, which is near. */
     const int64_t c_size = UNIT_IS_NARROW && t->flags & GEMM_TILE_NARROW_C ? 2 : 4;
-    /* The sums take long enough for C and the residual to arrive from far memory meanwhile. */
     UNROLL for (int i = 0; i < rows; i++)
     {
         const char *line = (const char *)t->c + i * t->ldc * c_size;
@@ -84,6 +86,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
             UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE) __builtin_prefetch(line + j * r_size);
         }
     }
+#endif
     for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
         const char *a[GEMM_UNIT_ROWS];
         UNROLL for (int i = 0; i < rows; i++) a[i] = from[i];

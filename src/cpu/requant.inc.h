@@ -28,7 +28,7 @@ INLINE vec rq_divide(vec x, const rq_divisor *by)
 }
 
 /* The value that is stored or quantised. One that is quantised has its upper bound only; the lower one follows. */
-INLINE vec rq_value(const rq_consts *k, veci sum, vec scale, vec bias, const uint8_t *add, veci flip, const int kind)
+INLINE vec rq_value(const rq_consts *k, veci sum, vec scale, vec bias, veci add, veci flip, const int kind)
 {
     vec t = vi_to_f32(sum);
     if (kind & RQ_FACTOR) t = v_mul(t, k->factor);
@@ -40,7 +40,7 @@ INLINE vec rq_value(const rq_consts *k, veci sum, vec scale, vec bias, const uin
         t = has_signs ? v_round_trip(t, k->trip_back) : v_mul(v_nearest(t), k->trip_back);
     }
     if (kind & RQ_ADD) {
-        const veci code = vi_sub(vi_xor(vi_load_u8(add), flip), k->add_zero);
+        const veci code = vi_sub(vi_xor(add, flip), k->add_zero);
         t = v_add(t, v_mul(vi_to_f32(code), k->add_scale));
     }
     return kind & RQ_F32 ? t : v_min(k->high, t);
@@ -63,7 +63,8 @@ INLINE vec rq_vector(const requant_block *b, const rq_consts *k, const int32_t *
 {
     const veci s = b->less ? vi_sub(vi_load(sum + i), vi_load(b->less + i)) : vi_load(sum + i);
     return rq_value(k, s, scale_each ? v_load(b->scale + i) : v_set(*b->scale),
-                    bias_each ? v_load(b->bias + i) : v_set(*b->bias), kind & RQ_ADD ? add + i : NULL, flip, kind);
+                    bias_each ? v_load(b->bias + i) : v_set(*b->bias), kind & RQ_ADD ? vi_load_u8(add + i) : flip, flip,
+                    kind);
 }
 
 #ifdef SIMD_PACK_CODES
@@ -71,22 +72,90 @@ typedef struct rq_pack {
     veci zero, low, flip; /* of vi_store_codes() */
 } rq_pack;
 
-/* Codes of a row, four vectors at a time. Returns the first column that is left. */
-INLINE int64_t rq_codes(const requant_block *b, const rq_consts *k, const rq_pack *pack, const int32_t *sum,
-                        const uint8_t *add, veci flip, uint8_t *code, const bool scale_each, const bool bias_each,
-                        const int kind)
+/* What one vector of columns has. */
+typedef struct rq_column {
+    vec scale, bias;
+    veci less;
+} rq_column;
+
+/* n < L bytes. */
+INLINE void rq_copy_few(uint8_t *to, const uint8_t *from, int n)
 {
-    int64_t i = 0;
-    for (; i + 4 * L <= b->cols; i += 4 * L) {
+    int at = 0;
+    UNROLL for (int size = L / 2; size > 0; size /= 2)
+    {
+        if (!(n & size)) continue;
+        memcpy(to + at, from + at, (size_t)size);
+        at += size;
+    }
+}
+
+INLINE veci rq_load_n(const int32_t *p, const int n)
+{
+    return n == L ? vi_load(p) : v_bits(v_load_n((const float *)(const void *)p, n));
+}
+
+INLINE rq_column rq_column_of(const requant_block *b, int64_t i, const int n)
+{
+    return (rq_column){ .scale = b->scale_each ? v_load_n(b->scale + i, n) : v_set(*b->scale),
+                        .bias = b->bias_each ? v_load_n(b->bias + i, n) : v_set(*b->bias),
+                        .less = b->less ? rq_load_n(b->less + i, n) : vi_set(0) };
+}
+
+/* Codes of n columns, before their zero point is added. */
+INLINE veci rq_quotient(const rq_consts *k, const rq_column *c, const int32_t *sum, const uint8_t *add, veci flip,
+                        const int n, const int kind)
+{
+    const veci code = !(kind & RQ_ADD) ? flip : n == L ? vi_load_u8(add) : vi_load_u8_n(add, n);
+    const vec t = rq_value(k, vi_sub(rq_load_n(sum, n), c->less), c->scale, c->bias, code, flip, kind);
+    return v_to_int(rq_divide(t, &k->end));
+}
+
+/* Four rows of n <= L columns from column i on. */
+INLINE void rq_codes_4(const requant_block *b, const rq_consts *k, const rq_pack *pack, veci flip, int64_t i,
+                       const int n, const int kind)
+{
+    const rq_column column = rq_column_of(b, i, n);
+    for (int64_t r = 0; r < b->rows; r += 4) {
         veci q[4];
+        uint8_t code[4 * L];
         UNROLL for (int j = 0; j < 4; j++)
         {
-            const vec t = rq_vector(b, k, sum, add, flip, i + j * L, scale_each, bias_each, kind);
-            q[j] = v_to_int(rq_divide(t, &k->end));
+            const int64_t row = r + j < b->rows ? r + j : b->rows - 1; /* the last one again */
+            q[j] = rq_quotient(k, &column, b->sum + row * b->ld + i,
+                               kind & RQ_ADD ? b->add + row * b->ld_add + i : NULL, flip, n, kind);
         }
-        vi_store_codes(code + i, q, pack->zero, pack->low, pack->flip);
+        vi_store_codes(code, q, pack->zero, pack->low, pack->flip);
+        uint8_t *to = (uint8_t *)b->y + r * b->ldy + i;
+        UNROLL for (int j = 0; j < 4; j++, to += b->ldy)
+        {
+            if (r + j >= b->rows) break;
+            if (n == L) memcpy(to, code + j * L, L);
+            else rq_copy_few(to, code + j * L, n);
+        }
     }
-    return i;
+}
+
+/* Four vectors of each row, then four rows of a vector; each result is written after the residual at its place is read. */
+INLINE void rq_codes(const requant_block *b, const rq_consts *k, veci flip, const int kind)
+{
+    const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
+                           vi_set((int32_t)(b->flip * 0x01010101u)) };
+    int64_t i = 0;
+    for (; i + 4 * L <= b->cols; i += 4 * L) {
+        rq_column column[4];
+        UNROLL for (int j = 0; j < 4; j++) column[j] = rq_column_of(b, i + j * L, L);
+        for (int64_t r = 0; r < b->rows; r++) {
+            const int32_t *sum = b->sum + r * b->ld + i;
+            const uint8_t *add = kind & RQ_ADD ? b->add + r * b->ld_add + i : NULL;
+            veci q[4];
+            UNROLL for (int j = 0; j < 4; j++)
+                q[j] = rq_quotient(k, &column[j], sum + j * L, kind & RQ_ADD ? add + j * L : NULL, flip, L, kind);
+            vi_store_codes((uint8_t *)b->y + r * b->ldy + i, q, pack.zero, pack.low, pack.flip);
+        }
+    }
+    for (; i + L <= b->cols; i += L) rq_codes_4(b, k, &pack, flip, i, L, kind);
+    if (i < b->cols) rq_codes_4(b, k, &pack, flip, i, (int)(b->cols - i), kind);
 }
 #endif
 
@@ -111,9 +180,10 @@ INLINE void rq_rows(const requant_block *block, const int kind)
     const int64_t cols = b->cols;
     const bool has_end = cols > L && cols % L;
 #ifdef SIMD_PACK_CODES
-    const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
-                           vi_set((int32_t)(b->flip * 0x01010101u)) };
-    const bool is_each = b->scale_each && b->bias_each;
+    if (!(kind & RQ_F32)) {
+        rq_codes(b, &k, flip, kind);
+        return;
+    }
 #endif
     for (int64_t r = 0; r < b->rows; r++) {
         const int32_t *sum = b->sum + r * b->ld;
@@ -124,11 +194,6 @@ INLINE void rq_rows(const requant_block *block, const int kind)
         /* The last whole vector comes first, for results may overwrite the residual. Some are written twice. */
         const vec end =
             has_end ? rq_vector(b, &k, sum, add, flip, cols - L, b->scale_each, b->bias_each, kind) : v_zero();
-#ifdef SIMD_PACK_CODES
-        if (!(kind & RQ_F32))
-            i = is_each ? rq_codes(b, &k, &pack, sum, add, flip, code, true, true, kind)
-                        : rq_codes(b, &k, &pack, sum, add, flip, code, b->scale_each, b->bias_each, kind);
-#endif
         for (; i + L <= cols; i += L) {
             const vec t = rq_vector(b, &k, sum, add, flip, i, b->scale_each, b->bias_each, kind);
             if (kind & RQ_F32) v_store(y + i, rq_clipped(&k, t));
@@ -151,7 +216,7 @@ INLINE void rq_rows(const requant_block *block, const int kind)
         if (kind & RQ_ADD) memcpy(added, add + i, left);
         const vec t = rq_value(&k, vi_sub(vi_load(last), vi_load(off)),
                                b->scale_each ? v_load(scale) : v_set(*b->scale),
-                               b->bias_each ? v_load(bias) : v_set(*b->bias), added, flip, kind);
+                               b->bias_each ? v_load(bias) : v_set(*b->bias), kind & RQ_ADD ? vi_load_u8(added) : flip, flip, kind);
         if (kind & RQ_F32) {
             v_store_n(y + i, rq_clipped(&k, t), (int)left);
         } else {

@@ -126,6 +126,13 @@ static inline veci vi_load_u8(const uint8_t *p)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
 }
+/* The first n of them, 0 <= n < 8. */
+static inline veci vi_load_u8_n(const uint8_t *p, int n)
+{
+    uint64_t x = 0;
+    for (int i = n; i-- > 0;) x = x << 8 | p[i];
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)x));
+}
 /* 4 vectors of numbers plus `zero` (pairs of 16 bits), of 0 to 255 and at least `low` then, with bits `flip` turned. */
 #define SIMD_PACK_CODES
 static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci flip)
