@@ -63,6 +63,7 @@ sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const 
     _Alignas(expr) unsigned char memory[sizeof(expr) + 2 * sizeof(expr_instr)];
     memset(x, 0, sizeof *x);
     x->fn = level_of(row_isa(t))->requant;
+    x->set = level_of(row_isa(t))->integer;
     x->has_za = has_in(p, 2);
     x->has_zb = has_in(p, 3);
     x->a_flip = p->in[0].dtype == SINTER_DTYPE_I8 ? 128 : 0;
@@ -117,82 +118,6 @@ uint8_t integer_pad(const integer_run *r)
     return r->za ? r->za[0] : 0;
 }
 
-/* Vectors that compilers cut as the machine needs. */
-enum { V = 16 };
-typedef uint8_t u8v __attribute__((vector_size(V)));
-typedef int8_t i8v __attribute__((vector_size(V)));
-typedef int32_t i32v __attribute__((vector_size(4 * V)));
-typedef uint32_t u32v __attribute__((vector_size(4 * V)));
-
-int32_t integer_codes_copy(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip)
-{
-    i32v part = { 0 };
-    int64_t i = 0;
-    for (; i + V <= n; i += V) {
-        u8v x;
-        memcpy(&x, from + i, V);
-        x ^= flip;
-        memcpy(to + i, &x, V);
-        part += __builtin_convertvector((i8v)x, i32v);
-    }
-    int32_t sum = 0;
-    for (int k = 0; k < V; k++) sum += part[k];
-    for (; i < n; i++) {
-        to[i] = from[i] ^ flip;
-        sum += (int8_t)to[i];
-    }
-    return sum;
-}
-
-void integer_codes_add(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip, int32_t *sum)
-{
-    int64_t i = 0;
-    for (; i + V <= n; i += V) {
-        u8v x;
-        i32v s;
-        memcpy(&x, from + i, V);
-        memcpy(&s, sum + i, sizeof s);
-        x ^= flip;
-        memcpy(to + i, &x, V);
-        s += __builtin_convertvector((i8v)x, i32v);
-        memcpy(sum + i, &s, sizeof s);
-    }
-    for (; i < n; i++) {
-        to[i] = from[i] ^ flip;
-        sum[i] += (int8_t)to[i];
-    }
-}
-
-uint32_t integer_codes_sum(const uint8_t *from, int64_t n, uint8_t flip)
-{
-    u32v part = { 0 };
-    int64_t i = 0;
-    for (; i + V <= n; i += V) {
-        u8v x;
-        memcpy(&x, from + i, V);
-        part += __builtin_convertvector(x ^ flip, u32v);
-    }
-    uint32_t sum = 0;
-    for (int k = 0; k < V; k++) sum += part[k];
-    for (; i < n; i++) sum += (uint8_t)(from[i] ^ flip);
-    return sum;
-}
-
-/* c[j] -= by * a[j] + other * b[j], modulo 2^32. b may be NULL. */
-static void take_off(int32_t *c, const int32_t *a, uint32_t by, const int32_t *b, uint32_t other, int64_t n)
-{
-    int64_t j = 0;
-    for (; j + V <= n; j += V) {
-        u32v x, y, z = { 0 };
-        memcpy(&x, c + j, sizeof x);
-        memcpy(&y, a + j, sizeof y);
-        if (b) memcpy(&z, b + j, sizeof z);
-        x -= y * by + z * other;
-        memcpy(c + j, &x, sizeof x);
-    }
-    for (; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - by * (uint32_t)a[j] - (b ? other * (uint32_t)b[j] : 0));
-}
-
 /* Takes off what zero points add, row by row. */
 static void rows_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,
                         int64_t col, int64_t cols, int32_t *c, int64_t ldc)
@@ -204,7 +129,7 @@ static void rows_finish(const integer_run *r, int64_t matrix, int64_t batch, int
     if (zb) r->rows(r->user, batch, first, rows, col, sum);
     for (int64_t i = 0; i < rows; i++) {
         const uint32_t za = (uint32_t)za_at(r, row + i), other = (uint32_t)sum[i] - (uint32_t)x->k * za;
-        take_off(c + i * ldc, x->za_step ? of_b : less, x->za_step ? za : 1, zb, other, cols);
+        x->set->take_off(c + i * ldc, x->za_step ? of_b : less, x->za_step ? za : 1, zb, other, cols);
     }
 }
 
@@ -216,7 +141,7 @@ static void end_sums(const integer_run *r, int64_t row, int64_t rows, int64_t co
         requant_run(&x->requant, x->fn, r->io.in, r->io.out, row, rows, col, cols, c, ldc, less);
         return;
     }
-    for (int64_t i = 0; i < rows && less; i++) take_off(c + i * ldc, less, 1, NULL, 0, cols);
+    for (int64_t i = 0; i < rows && less; i++) x->set->take_off(c + i * ldc, less, 1, NULL, 0, cols);
     vm_block(&x->epilogue.program, &r->io, row, rows, col, cols, c, ldc);
 }
 

@@ -16,11 +16,24 @@
 
 enum { INTEGER_TERMS_MAX = 32768, INTEGER_ROWS_MAX = 64 }; /* so that sums fit; rows that are finished at once */
 
+/* The loops of a level over n codes or sums. */
+typedef struct integer_set {
+    /* to = from ^ flip; returns the sum of what that is as codes with a sign. */
+    int32_t (*copy)(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip);
+    /* The same; adds each code to its own sum. */
+    void (*add)(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip, int32_t *sum);
+    /* The sum of codes ^ flip, without a sign. */
+    uint32_t (*sum)(const uint8_t *from, int64_t n, uint8_t flip);
+    /* c[j] -= by * a[j] + other * b[j], modulo 2^32. b may be NULL. */
+    void (*take_off)(int32_t *c, const int32_t *a, uint32_t by, const int32_t *b, uint32_t other, int64_t n);
+} integer_set;
+
 /* Bound with the problem. */
 typedef struct integer_end {
     requant requant;       /* is_on: the epilogue has the usual form */
     row_epilogue epilogue; /* otherwise: a program, if only to store sums */
     requant_fn *fn;
+    const integer_set *set;
     bool has_za, has_zb;
     uint8_t a_flip, b_flip;
     int64_t za_step, za_rows; /* za_step not 0: a zero point for each of so many rows, again and again */
@@ -61,12 +74,6 @@ void integer_begin(const integer_end *x, const kernel_run *k, const int32_t *sum
                    integer_run *r);
 /* The one zero point of A as it lies in memory. */
 uint8_t integer_pad(const integer_run *r);
-/* to = from ^ flip, for n codes; returns the sum of what that is as codes with a sign. */
-int32_t integer_codes_copy(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip);
-/* The same; adds each code to its own sum. */
-void integer_codes_add(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip, int32_t *sum);
-/* The sum of codes ^ flip, without a sign. */
-uint32_t integer_codes_sum(const uint8_t *from, int64_t n, uint8_t flip);
 /* Ends sums of rows [row, row + rows) of the space and columns [col, col + cols), which it may change. matrix: of B;
  * first: the row within the batch. */
 void integer_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,

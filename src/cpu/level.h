@@ -24,6 +24,7 @@ typedef struct cpu_level {
     const struct codes_set     *codes;
     const struct rnn_set       *rnn;
     const struct probe_set     *probe;
+    const struct integer_set   *integer;
     void (*depthwise)(const struct depthwise_rows *r);
     void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
                            uint8_t flip);

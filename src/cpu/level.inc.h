@@ -39,6 +39,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/depthwise_byte.inc.h"
 #include "cpu/depthwise_row.inc.h"
 #include "cpu/gemm_tile.inc.h"
+#include "cpu/integer.inc.h"
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
@@ -63,6 +64,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .codes = &codes_loops,
     .rnn = &rnn_loops,
     .probe = &probe_loops,
+    .integer = &integer_loops,
     .depthwise = depthwise_rows_run,
     .depthwise_byte = depthwise_byte_pairs,
     .requant = requant_rows,

@@ -320,18 +320,19 @@ static void copy(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const gemm_params *g = &j->r->params;
     const int64_t k = g->k, n = g->n;
     const uint8_t flip = j->r->end.b_flip;
+    const integer_set *set = j->r->end.set;
     for (int64_t m = begin; m < end; m++) {
         const uint8_t *from = j->b + (j->r->copies > 1 ? batch_at(g, g->b_batch, m) : 0);
         uint8_t *to = j->copy + m * k * n;
         int32_t *sum = j->sums + m * n;
         memset(sum, 0, (size_t)n * sizeof *sum);
         if (g->b_row == 1 && g->b_col != 1) { /* columns are adjacent terms: they stay so */
-            for (int64_t c = 0; c < n; c++, to += k) sum[c] = integer_codes_copy(to, from + c * g->b_col, k, flip);
+            for (int64_t c = 0; c < n; c++, to += k) sum[c] = set->copy(to, from + c * g->b_col, k, flip);
             continue;
         }
         for (int64_t i = 0; i < k; i++, to += n) {
             if (g->b_col == 1) {
-                integer_codes_add(to, from + i * g->b_row, n, flip, sum);
+                set->add(to, from + i * g->b_row, n, flip, sum);
                 continue;
             }
             for (int64_t c = 0; c < n; c++) {
@@ -350,7 +351,7 @@ static void row_sums(const void *user, int64_t batch, int64_t row, int64_t rows,
     const uint8_t *from = j->a + batch_at(g, g->a_batch, batch) + row * g->a_row, flip = j->r->end.a_flip;
     for (int64_t i = 0; i < rows; i++, from += g->a_row) {
         uint32_t all = 0;
-        if (g->a_col == 1) all = integer_codes_sum(from, g->k, flip);
+        if (g->a_col == 1) all = j->r->end.set->sum(from, g->k, flip);
         for (int64_t k = 0; g->a_col != 1 && k < g->k; k++) all += (uint8_t)(from[k * g->a_col] ^ flip);
         sum[i] = all;
     }

@@ -50,10 +50,13 @@ static void one(isa_level level, numbers *n)
     static float scale[COLS + 1], bias[COLS + 1];
     static uint8_t add[ROOM];
     static float y[ROOM + 64], before[ROOM + 64];
-    const int64_t rows = 1 + numbers_in(n, 0, ROWS - 1), cols = 1 + (numbers_in(n, 0, 2) ? numbers_in(n, 0, COLS - 1) : numbers_in(n, 0, 39));
+    const int64_t rows = 1 + numbers_in(n, 0, ROWS - 1),
+                  cols = 1 + (numbers_in(n, 0, 2) ? numbers_in(n, 0, COLS - 1) : numbers_in(n, 0, 39));
     const bool is_signed = numbers_in(n, 0, 1), add_signed = numbers_in(n, 0, 1), in_place = numbers_in(n, 0, 1);
     const int32_t zero = (int32_t)numbers_in(n, 0, 255) - (is_signed ? 128 : 0);
-    requant_block b = { .rows = rows, .cols = cols, .ld = cols + numbers_in(n, 0, 39), .ld_add = cols + numbers_in(n, 0, 39) };
+    requant_block b = {
+        .rows = rows, .cols = cols, .ld = cols + numbers_in(n, 0, 39), .ld_add = cols + numbers_in(n, 0, 39)
+    };
     b.sum = sum;
     b.less = numbers_in(n, 0, 1) ? less : NULL;
     b.scale = scale;
