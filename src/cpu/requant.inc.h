@@ -136,7 +136,7 @@ INLINE void rq_codes_4(const requant_block *b, const rq_consts *k, const rq_pack
     }
 }
 
-/* Four vectors of each row, then four rows of a vector; each result is written after the residual at its place is read. */
+/* Four vectors of each row, then four rows of a vector. A result is written after the residual in its place was read. */
 INLINE void rq_codes(const requant_block *b, const rq_consts *k, veci flip, const int kind)
 {
     const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
@@ -216,7 +216,8 @@ INLINE void rq_rows(const requant_block *block, const int kind)
         if (kind & RQ_ADD) memcpy(added, add + i, left);
         const vec t = rq_value(&k, vi_sub(vi_load(last), vi_load(off)),
                                b->scale_each ? v_load(scale) : v_set(*b->scale),
-                               b->bias_each ? v_load(bias) : v_set(*b->bias), kind & RQ_ADD ? vi_load_u8(added) : flip, flip, kind);
+                               b->bias_each ? v_load(bias) : v_set(*b->bias),
+                               kind & RQ_ADD ? vi_load_u8(added) : flip, flip, kind);
         if (kind & RQ_F32) {
             v_store_n(y + i, rq_clipped(&k, t), (int)left);
         } else {
