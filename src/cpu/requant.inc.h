@@ -136,7 +136,7 @@ INLINE void rq_codes_4(const requant_block *b, const rq_consts *k, const rq_pack
     }
 }
 
-/* Four vectors of each row, then four rows of a vector. A result is written after the residual in its place was read. */
+/* Four vectors of a row, then four rows of a vector. A result is written after the residual at its place is read. */
 INLINE void rq_codes(const requant_block *b, const rq_consts *k, veci flip, const int kind)
 {
     const rq_pack pack = { vi_set((b->zero + b->flip) * 0x10001), vi_set((int32_t)(b->low_code * 0x01010101u)),
