@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_resize.c - nearest and linear resize of images, any strides: linear in f32, nearest also of other types.
+/* row_resize.c - nearest and linear resize of images and lines, any strides: linear in f32, nearest also of other
+ * types.
  *
  * The places that a column of results takes are computed once a run. Where channels are adjacent, a pixel is a copy or
  * a blend of four rows. Where widths are adjacent, a row of results is picked from one row, or is the blend of two
@@ -34,7 +35,7 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_resize, "not a resize");
-    REJECT_UNLESS(p->in[0].rank == 4, "not of rank 4");
+    REJECT_UNLESS(p->in[0].rank == 3 || p->in[0].rank == 4, "neither of rank 3 nor of rank 4");
     const attrs_resize *a = p->attrs;
     const bool is_copy = a->mode == resize_mode_nearest && !p->epilogue && p->out[0].dtype == p->in[0].dtype &&
                          sinter_dtype_bits(p->in[0].dtype) >= 8;
@@ -53,8 +54,9 @@ static const char *reject(const problem *p, const kernel_target *t)
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
-    const uint8_t in = p->in[0].order[3], out = p->out[0].order[3];
-    return row_memory_ns(p, target, in == out && (in == 1 || in == 3) ? 1.5 : 15);
+    const uint32_t last = p->in[0].rank - 1;
+    const uint8_t in = p->in[0].order[last], out = p->out[0].order[last];
+    return row_memory_ns(p, target, in == out && (in == 1 || in == last) ? 1.5 : 15);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -83,13 +85,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->y_image = y->stride[0];
     r->y_channel = y->stride[1];
     for (uint32_t i = 0; i < 2; i++) {
-        r->in[i] = x->dim[2 + i];
-        r->out[i] = y->dim[2 + i];
-        r->x_dim[i] = x->stride[2 + i];
-        r->y_dim[i] = y->stride[2 + i];
-        r->scale[i] = a->scale.count ? a->scale.at[2 + i] : (double)r->out[i] / (double)r->in[i];
+        const uint32_t axis = x->rank - 2 + i;
+        /* A line is an image of one row. */
+        r->in[i] = axis == 1 ? 1 : x->dim[axis];
+        r->out[i] = axis == 1 ? 1 : y->dim[axis];
+        r->x_dim[i] = axis == 1 ? 0 : x->stride[axis];
+        r->y_dim[i] = axis == 1 ? 0 : y->stride[axis];
+        r->scale[i] = axis == 1 ? 1 : a->scale.count ? a->scale.at[axis] : (double)r->out[i] / (double)r->in[i];
         if (r->out[i] && (!(r->scale[i] > 0) || !isfinite(r->scale[i]) || !r->in[i]))
-            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, r->scale[i],
+            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", axis, r->scale[i],
                         (long long)r->in[i]);
     }
     const bool is_width = (r->x_dim[1] == 1 || r->in[1] == 1) && (r->y_dim[1] == 1 || r->out[1] == 1);

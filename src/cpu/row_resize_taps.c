@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_resize_taps.c - resizes of images in f32 whose results are sums of any few elements along each axis: cubic,
- * antialias, crops, and weights outside left out.
+/* row_resize_taps.c - resizes of lines, images and volumes in f32 whose results are sums of any few elements along each
+ * axis: cubic, antialias, crops, weights outside left out, and all modes in three dims.
  *
  * A row of results is made in two steps. Rows of the input are added up, each with its weight, into a line. Then the
  * line is resized along the width: where widths are adjacent its elements are gathered, where channels are adjacent
@@ -14,16 +14,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLS = 128, TAPS = 32, LINE = 4096, CHANNELS = 64 };
+/* ROWS: input rows that a row of results takes; TAPS: of one axis. */
+enum { COLS = 128, TAPS = 32, ROWS = 64, LINE = 4096, CHANNELS = 64, SPATIAL = 3 };
 
 typedef struct record {
     const rows_set *set;
     const attrs_resize *a;
-    bool is_last; /* channels are adjacent */
-    resize_axis axis[2];
-    int64_t images, channels;
-    int64_t part; /* channels of a line; 1: a plane */
-    int64_t x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
+    bool is_last;   /* channels are adjacent */
+    uint32_t outer; /* axes before the width */
+    resize_axis axis[SPATIAL];
+    int64_t images, channels, rows; /* rows: of a plane of results */
+    int64_t part;                   /* channels of a line; 1: a plane */
+    int64_t x_image, x_channel, x_dim[SPATIAL], y_image, y_channel, y_dim[SPATIAL];
     row_after after;
 } record;
 
@@ -31,26 +33,31 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_resize, "not a resize");
-    REJECT_UNLESS(p->in[0].rank == 4 && p->out[0].rank == 4, "not of rank 4");
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    const uint32_t rank = x->rank, last = rank - 1;
+    REJECT_UNLESS(rank >= 3 && rank <= 2 + SPATIAL && y->rank == rank, "of another rank than 3 to 5");
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     const attrs_resize *a = p->attrs;
-    REJECT_UNLESS(a->mode == resize_mode_linear || a->mode == resize_mode_cubic, "nearest");
-    REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize || a->roi.count == 8, "crops without a box");
-    for (uint32_t i = 0; i < 2; i++) {
-        REJECT_UNLESS(!memcmp(&p->in[0].dim[i], &p->out[0].dim[i], sizeof p->in[0].dim[i]) &&
-                          (a->scale.count == 0 || a->scale.at[i] == 1),
-                      "resizes images or channels");
-        REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize ||
-                          (a->roi.at[i] == 0 && a->roi.at[4 + i] == 1),
-                      "crops images or channels");
+    const bool has_box = a->coordinate == resize_coordinate_tf_crop_and_resize;
+    REJECT_UNLESS(!has_box || a->roi.count == 2 * rank, "crops without a box");
+    double rows = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        const dim_range from = x->dim[i], to = y->dim[i];
+        if (i < 2) {
+            REJECT_UNLESS(!memcmp(&from, &to, sizeof from) && (a->scale.count == 0 || a->scale.at[i] == 1),
+                          "resizes images or channels");
+            REJECT_UNLESS(!has_box || (a->roi.at[i] == 0 && a->roi.at[rank + i] == 1), "crops images or channels");
+            continue;
+        }
         /* The least scale that the sizes allow. */
-        const double least =
-            a->scale.count ? a->scale.at[2 + i] : (double)p->out[0].dim[2 + i].min / (double)p->in[0].dim[2 + i].max;
-        REJECT_UNLESS(!a->antialias || 2 * resize_reach(a, least) + 2 <= TAPS, "too many taps");
+        const double least = a->scale.count ? a->scale.at[i] : (double)to.min / (double)from.max;
+        const double taps = a->mode == resize_mode_nearest ? 1 : 2 * resize_reach(a, least) + 2;
+        REJECT_UNLESS(taps <= TAPS, "too many taps");
+        if (i < last) rows *= taps;
     }
-    const problem_operand *x = &p->in[0], *y = &p->out[0];
-    REJECT_UNLESS(x->order[3] == y->order[3] && !x->is_gapped && !y->is_gapped &&
-                      (x->order[3] == 1 || x->order[3] == 3),
+    REJECT_UNLESS(rows <= ROWS, "too many taps");
+    const uint8_t inner = x->order[last];
+    REJECT_UNLESS(inner == y->order[last] && !x->is_gapped && !y->is_gapped && (inner == 1 || inner == last),
                   "neither widths nor channels are adjacent");
     REJECT_UNLESS(!p->prologue, "has a prologue");
     return p->epilogue || p->count_out > 1 ? row_after_reject(p) : NULL;
@@ -78,25 +85,31 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const view *x = &in[0], *y = &out[0];
     *r = (record){ .set = level_of(isa)->rows,
                    .a = attrs,
-                   .is_last = p->out[0].order[3] == 1,
+                   .is_last = p->out[0].order[x->rank - 1] == 1,
+                   .outer = x->rank - 3,
                    .images = x->dim[0],
                    .channels = x->dim[1],
+                   .rows = 1,
                    .x_image = x->stride[0],
                    .x_channel = x->stride[1],
                    .y_image = y->stride[0],
                    .y_channel = y->stride[1] };
     r->part = !r->is_last ? 1 : r->channels < CHANNELS ? r->channels : CHANNELS;
-    for (uint32_t i = 0; i < 2; i++) {
-        const double scale = r->a->scale.count ? r->a->scale.at[2 + i] : (double)y->dim[2 + i] / (double)x->dim[2 + i];
-        r->x_dim[i] = x->stride[2 + i];
-        r->y_dim[i] = y->stride[2 + i];
-        r->axis[i] = (resize_axis){ r->a, 2 + i, 4, x->dim[2 + i], y->dim[2 + i], scale, 0 };
-        if (!(scale > 0) || !isfinite(scale) || !x->dim[2 + i])
-            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, scale,
-                        (long long)x->dim[2 + i]);
+    int64_t taken = 1;
+    for (uint32_t i = 0; i <= r->outer; i++) {
+        const uint32_t axis = 2 + i;
+        const double scale = r->a->scale.count ? r->a->scale.at[axis] : (double)y->dim[axis] / (double)x->dim[axis];
+        r->x_dim[i] = x->stride[axis];
+        r->y_dim[i] = y->stride[axis];
+        r->axis[i] = (resize_axis){ r->a, axis, x->rank, x->dim[axis], y->dim[axis], scale, 0 };
+        if (!(scale > 0) || !isfinite(scale) || !x->dim[axis])
+            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", axis, scale,
+                        (long long)x->dim[axis]);
         r->axis[i].reach = resize_reach(r->a, scale);
-        if (r->axis[i].reach > TAPS / 2 - 1)
-            return FAIL(e, UNSUPPORTED, "resize: the scale of axis %u is %g: too small for antialias", 2 + i, scale);
+        if (r->axis[i].reach <= TAPS / 2 - 1 && i < r->outer) taken *= resize_taps_most(&r->axis[i]);
+        if (r->axis[i].reach > TAPS / 2 - 1 || taken > ROWS)
+            return FAIL(e, UNSUPPORTED, "resize: the scale of axis %u is %g: too small for antialias", axis, scale);
+        if (i < r->outer) r->rows *= y->dim[axis];
     }
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
@@ -112,7 +125,7 @@ typedef struct columns {
 
 static void columns_of(const record *r, int64_t begin, columns *w)
 {
-    const resize_axis *x = &r->axis[1];
+    const resize_axis *x = &r->axis[r->outer];
     const int64_t most = r->part > 0 ? LINE / r->part : LINE, want = x->n_out - begin < COLS ? x->n_out - begin : COLS;
     resize_tap tap[TAPS];
     int64_t index[TAPS][COLS], low = INT64_MAX, high = 0;
@@ -143,26 +156,39 @@ static void columns_of(const record *r, int64_t begin, columns *w)
 
 /* The rows of the input that a row of results takes. */
 typedef struct rows_of {
-    uint32_t count;
-    int64_t at[TAPS];
-    float weight[TAPS];
+    int64_t count; /* 0: the row lies outside */
+    int64_t at[ROWS];
+    float weight[ROWS];
+    int64_t y; /* where the row of results begins */
 } rows_of;
 
-static void rows_find(const record *r, int64_t i, rows_of *h)
+static void rows_find(const record *r, int64_t row, rows_of *h)
 {
     resize_tap tap[TAPS];
-    h->count = resize_taps(&r->axis[0], i, tap);
-    for (uint32_t k = 0; k < h->count; k++) {
-        h->at[k] = tap[k].index * r->x_dim[0];
-        h->weight[k] = (float)tap[k].weight;
+    h->count = 1;
+    h->at[0] = h->y = 0;
+    h->weight[0] = 1;
+    for (uint32_t i = r->outer; i-- > 0;) {
+        const int64_t index = row % r->axis[i].n_out, had = h->count;
+        const uint32_t count = resize_taps(&r->axis[i], index, tap);
+        row /= r->axis[i].n_out;
+        h->y += index * r->y_dim[i];
+        /* The first tap is done last: its rows are those that are read. */
+        for (uint32_t k = count; k-- > 0;) {
+            for (int64_t n = 0; n < had; n++) {
+                h->at[k * had + n] = h->at[n] + tap[k].index * r->x_dim[i];
+                h->weight[k * had + n] = h->weight[n] * (float)tap[k].weight;
+            }
+        }
+        h->count = had * count;
     }
 }
 
 /* The sum of n elements of each row; x: the first row's. */
 static void add_rows(const record *r, float *line, const float *x, const rows_of *h, int64_t n)
 {
-    const float *rows[TAPS];
-    for (uint32_t k = 0; k < h->count; k++) rows[k] = x + h->at[k];
+    const float *rows[ROWS];
+    for (int64_t k = 0; k < h->count; k++) rows[k] = x + h->at[k];
     r->set->blend_of(line, rows, h->weight, h->count, n);
 }
 
@@ -182,11 +208,12 @@ static void plane_row(const record *r, const columns *w, const rows_of *h, float
 static void pixels_row(const record *r, const columns *w, const rows_of *h, float *y, const float *x, int64_t n)
 {
     float line[LINE];
-    x += w->low * r->x_dim[1];
-    if (h->count && r->x_dim[1] == n) add_rows(r, line, x, h, w->width * n);
+    const int64_t pixel = r->x_dim[r->outer];
+    x += w->low * pixel;
+    if (h->count && pixel == n) add_rows(r, line, x, h, w->width * n);
     else
-        for (int64_t i = 0; h->count && i < w->width; i++) add_rows(r, line + i * n, x + i * r->x_dim[1], h, n);
-    for (int64_t i = 0; i < w->n; i++, y += r->y_dim[1]) {
+        for (int64_t i = 0; h->count && i < w->width; i++) add_rows(r, line + i * n, x + i * pixel, h, n);
+    for (int64_t i = 0; i < w->n; i++, y += r->y_dim[r->outer]) {
         const float *rows[TAPS];
         float weight[TAPS];
         int64_t count = 0;
@@ -227,7 +254,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         if (row != known) rows_find(r, row, &h);
         known = row;
         const float *x = j->x + n * r->x_image + c * r->x_channel;
-        float *y = j->y + n * r->y_image + c * r->y_channel + row * r->y_dim[0] + j->w->begin * r->y_dim[1];
+        float *y = j->y + n * r->y_image + c * r->y_channel + h.y + j->w->begin * r->y_dim[r->outer];
         if (!r->is_last) plane_row(r, j->w, &h, y, x);
         else pixels_row(r, j->w, &h, y, x, r->channels - c < r->part ? r->channels - c : r->part);
     }
@@ -238,9 +265,9 @@ static sinter_status run(const kernel_run *k)
     const record *r = k->record;
     columns w;
     job j = { r, &w, k->in[0], k->out[0] };
-    for (int64_t at = 0; r->channels && at < r->axis[1].n_out; at += w.n) {
+    for (int64_t at = 0; r->channels && at < r->axis[r->outer].n_out; at += w.n) {
         columns_of(r, at, &w);
-        row_parallel(k, r->axis[0].n_out * r->images * parts_of(r), body, &j);
+        row_parallel(k, r->rows * r->images * parts_of(r), body, &j);
     }
     row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
