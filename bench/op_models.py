@@ -35,6 +35,7 @@ def places(count, *dims):
 
 
 F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+H, I32, U8 = TensorProto.FLOAT16, TensorProto.INT32, TensorProto.UINT8
 
 
 def matmul(m, k, n, is_weight=True, batch=()):
@@ -52,20 +53,21 @@ def conv(channels, size, out, kernel=3, stride=1, pad=None, groups=1, dilation=1
                      "dilations": [dilation] * rank})
 
 
-def conv_transpose(channels, size, out, kernel=2, stride=2, pad=0):
+def conv_transpose(channels, size, out, kernel=2, stride=2, pad=0, rank=2, groups=1):
     result = (size - 1) * stride + kernel - 2 * pad
-    return model_of("ConvTranspose", [("x", F, [1, channels, size, size])], [("y", F, [1, out, result, result])],
-                    {"w": normal(channels, out, kernel, kernel)}, {"strides": [stride, stride], "pads": [pad] * 4})
+    return model_of("ConvTranspose", [("x", F, [1, channels] + [size] * rank)],
+                    [("y", F, [1, out] + [result] * rank)], {"w": normal(channels, out // groups, *[kernel] * rank)},
+                    {"strides": [stride] * rank, "pads": [pad] * 2 * rank, "group": groups})
 
 
-def reduce(kind, dims, axes):
+def reduce(kind, dims, axes, kind_of=F):
     kept = [1 if i in axes else dim for i, dim in enumerate(dims)]
-    return model_of(kind, [("x", F, dims)], [("y", F, kept)], {"axes": np.array(axes, np.int64)},
+    return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, kept)], {"axes": np.array(axes, np.int64)},
                     {"keepdims": 1}, None, 18)
 
 
-def softmax(dims, axis=-1):
-    return model_of("Softmax", [("x", F, dims)], [("y", F, dims)], attributes={"axis": axis})
+def softmax(dims, axis=-1, kind="Softmax", kind_of=F):
+    return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, dims)], attributes={"axis": axis})
 
 
 def norm(kind, dims, inputs=3, opset=OPSET, **attributes):
@@ -76,13 +78,15 @@ def norm(kind, dims, inputs=3, opset=OPSET, **attributes):
                     opset=opset)
 
 
-def layer_norm(dims):
-    return model_of("LayerNormalization", [("x", F, dims)], [("y", F, dims)],
-                    {"s": normal(dims[-1]), "b": normal(dims[-1])}, {"axis": -1})
+def layer_norm(dims, kind_of=F):
+    part = np.float16 if kind_of == H else np.float32
+    return model_of("LayerNormalization", [("x", kind_of, dims)], [("y", kind_of, dims)],
+                    {"s": normal(dims[-1]).astype(part), "b": normal(dims[-1]).astype(part)}, {"axis": -1})
 
 
-def transpose(dims, perm):
-    return model_of("Transpose", [("x", F, dims)], [("y", F, [dims[i] for i in perm])], attributes={"perm": perm})
+def transpose(dims, perm, kind_of=F):
+    return model_of("Transpose", [("x", kind_of, dims)], [("y", kind_of, [dims[i] for i in perm])],
+                    attributes={"perm": perm})
 
 
 def gather(dims, axis, count):
@@ -112,16 +116,18 @@ def scatter_rows(rows, width, count, reduction):
                     {"i": places(rows, count, 1)}, {"reduction": reduction}, ["x", "i", "u"])
 
 
-def unary(kind, dims, opset=OPSET, **attributes):
-    return model_of(kind, [("x", F, dims)], [("y", F, dims)], (), attributes, opset=opset)
+def unary(kind, dims, opset=OPSET, kind_of=F, **attributes):
+    return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, dims)], (), attributes, opset=opset)
 
 
-def binary(kind, left, right, result=F):
-    return model_of(kind, [("a", F, left), ("b", F, right)], [("y", result, list(np.broadcast_shapes(left, right)))])
+def binary(kind, left, right, result=F, kind_of=F):
+    return model_of(kind, [("a", kind_of, left), ("b", kind_of, right)],
+                    [("y", result, list(np.broadcast_shapes(left, right)))])
 
 
-def with_constant(kind, dims, value):
-    return model_of(kind, [("x", F, dims)], [("y", F, list(np.broadcast_shapes(dims, value.shape)))], {"c": value})
+def with_constant(kind, dims, value, kind_of=F, result=None):
+    return model_of(kind, [("x", kind_of, dims)], [("y", result or kind_of, list(np.broadcast_shapes(dims, value.shape)))],
+                    {"c": value})
 
 
 def where(mask, dims):
@@ -154,17 +160,17 @@ def global_pool(kind, dims):
     return model_of(kind, [("x", F, dims)], [("y", F, dims[:2] + [1] * (len(dims) - 2))])
 
 
-def resize(channels, size, scale, mode, coordinates="half_pixel"):
+def resize(channels, size, scale, mode, coordinates="half_pixel", rank=2, opset=OPSET, **attributes):
     result = int(size * scale)
-    return model_of("Resize", [("x", F, [1, channels, size, size])], [("y", F, [1, channels, result, result])],
-                    {"scales": np.array([1, 1, scale, scale], np.float32)},
-                    {"mode": mode, "coordinate_transformation_mode": coordinates,
-                     **({"nearest_mode": "floor"} if mode == "nearest" else {})}, ["x", "", "scales"])
+    return model_of("Resize", [("x", F, [1, channels] + [size] * rank)], [("y", F, [1, channels] + [result] * rank)],
+                    {"scales": np.array([1, 1] + [scale] * rank, np.float32)},
+                    {"mode": mode, "coordinate_transformation_mode": coordinates, **attributes,
+                     **({"nearest_mode": "floor"} if mode == "nearest" else {})}, ["x", "", "scales"], opset)
 
 
-def grid_sample(channels, size, result):
+def grid_sample(channels, size, result, **attributes):
     return model_of("GridSample", [("x", F, [1, channels, size, size])], [("y", F, [1, channels, result, result])],
-                    {"g": np.tanh(normal(1, result, result, 2))})
+                    {"g": np.tanh(normal(1, result, result, 2))}, attributes)
 
 
 def concat(parts, axis):
@@ -172,6 +178,56 @@ def concat(parts, axis):
     total[axis] = sum(part[axis] for part in parts)
     return model_of("Concat", [(f"x{i}", F, list(part)) for i, part in enumerate(parts)], [("y", F, total)],
                     attributes={"axis": axis})
+
+
+def gather_nd(dims, count, depth):
+    at = np.stack([np.random.default_rng(i).integers(0, dims[i], count) for i in range(depth)], 1)
+    return model_of("GatherND", [("x", F, dims)], [("y", F, [count, *dims[depth:]])], {"i": at})
+
+
+def roi_align(channels, size, boxes, result):
+    corner = size * 8 * np.random.default_rng(boxes).random((boxes, 2), np.float32)
+    return model_of("RoiAlign", [("x", F, [1, channels, size, size])], [("y", F, [boxes, channels, result, result])],
+                    {"r": np.concatenate([corner, corner + 100], 1), "b": np.zeros(boxes, np.int64)},
+                    {"output_height": result, "output_width": result, "sampling_ratio": 2, "spatial_scale": 0.125})
+
+
+def matmul_integer(m, k, n):
+    rng = np.random.default_rng(k)
+    return model_of("MatMulInteger", [("a", U8, [m, k])], [("y", I32, [m, n])],
+                    {"b": rng.integers(-127, 128, (k, n)).astype(np.int8), "z": np.uint8(128)}, None, ["a", "b", "z"])
+
+
+def dequantize_axis(rows, cols):
+    return model_of("DequantizeLinear", [("x", U8, [rows, cols])], [("y", F, [rows, cols])],
+                    {"s": np.abs(normal(rows)) + 1, "z": np.full(rows, 128, np.uint8)}, {"axis": 0})
+
+
+def dynamic_quantize(dims):
+    return model_of("DynamicQuantizeLinear", [("x", F, dims)], [("y", U8, dims), ("s", F, []), ("z", U8, [])])
+
+
+def counted(kind, dims, kind_of=F, **attributes):
+    """Results whose number the data decide."""
+    if kind == "NonZero":
+        return model_of(kind, [("x", kind_of, dims)], [("y", I, [len(dims), "n"])])
+    return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, ["n"])], (), attributes)
+
+
+def pool_with_places(channels, size, kernel, stride):
+    result = (size - kernel) // stride + 1
+    dims = [1, channels, result, result]
+    return model_of("MaxPool", [("x", F, [1, channels, size, size])], [("y", F, dims), ("i", I, dims)],
+                    attributes={"kernel_shape": [kernel] * 2, "strides": [stride] * 2})
+
+
+def triangle(dims, upper):
+    return model_of("Trilu", [("x", F, dims)], [("y", F, dims)], attributes={"upper": upper})
+
+
+def reverse_sequence(steps, batch, width):
+    return model_of("ReverseSequence", [("x", F, [steps, batch, width])], [("y", F, [steps, batch, width])],
+                    {"n": np.full(batch, steps, np.int64)}, {"time_axis": 0, "batch_axis": 1})
 
 
 def slice_of(dims, begin, end, step):
@@ -222,8 +278,8 @@ def arg_max(dims, axis):
                     attributes={"axis": axis, "keepdims": 0})
 
 
-def cumulative_sum(dims, axis):
-    return model_of("CumSum", [("x", F, dims)], [("y", F, dims)], {"axis": np.int64(axis)})
+def cumulative_sum(dims, axis, kind_of=F):
+    return model_of("CumSum", [("x", kind_of, dims)], [("y", kind_of, dims)], {"axis": np.int64(axis)})
 
 
 def one_hot(count, depth):
@@ -396,4 +452,112 @@ PROBLEMS = [
     ("other", "lstm 32 steps, both ways, 8 of 96 to 65", lambda: recurrent("LSTM", 32, 8, 96, 65, 2)),
     ("other", "gru 50 steps 128 to 128", lambda: recurrent("GRU", 50, 1, 128, 128)),
     ("other", "rnn 50 steps 4 of 64 to 64", lambda: recurrent("RNN", 50, 4, 64, 64)),
+    # other types
+    ("types", "sum of i64 1000x129 over 1", lambda: reduce("ReduceSum", [1000, 129], [1], I)),
+    ("types", "max of i32 1000x129 over 0", lambda: reduce("ReduceMax", [1000, 129], [0], I32)),
+    ("types", "mean of f16 64x49x768 over 1", lambda: reduce("ReduceMean", [64, 49, 768], [1], H)),
+    ("types", "layer norm of f16 128x768", lambda: layer_norm([128, 768], H)),
+    ("types", "softmax of f16 1536x128", lambda: softmax([1536, 128], kind_of=H)),
+    ("types", "relu of f16 1000000", lambda: unary("Relu", [1000000], kind_of=H)),
+    ("types", "sigmoid of f16 1000000", lambda: unary("Sigmoid", [1000000], kind_of=H)),
+    ("types", "add of f16 1000000", lambda: binary("Add", [1000000], [1000000], H, H)),
+    ("types", "add of i64 100000", lambda: binary("Add", [100000], [100000], I, I)),
+    ("types", "mul of i32 100000", lambda: binary("Mul", [100000], [100000], I32, I32)),
+    ("types", "divide i64 100000 by 7", lambda: with_constant("Div", [100000], np.int64(7), I)),
+    ("types", "i64 100000 modulo 7", lambda: with_constant("Mod", [100000], np.int64(7), I)),
+    ("types", "equal of i64 100000", lambda: binary("Equal", [100000], [100000], B, I)),
+    ("types", "i64 100000 less than 0", lambda: with_constant("Less", [100000], np.int64(0), I, B)),
+    ("types", "and of 1000000", lambda: binary("And", [1000000], [1000000], B, B)),
+    ("types", "not of 1000000", lambda: unary("Not", [1000000], kind_of=B)),
+    ("types", "cast 1000000 from bool", lambda: cast([1000000], B, F)),
+    ("types", "cast 1000000 to bool", lambda: cast([1000000], F, B)),
+    ("types", "cast i64 100000 to i32", lambda: cast([100000], I, I32)),
+    ("types", "cast 1000000 from u8", lambda: cast([1000000], U8, F)),
+    ("types", "cast 1000000 from f16", lambda: cast([1000000], H, F)),
+    ("types", "transpose u8 1x224x224x3 to channels first", lambda: transpose([1, 224, 224, 3], [0, 3, 1, 2], U8)),
+    ("types", "transpose f16 1x12x128x64 by 0, 1, 3, 2", lambda: transpose([1, 12, 128, 64], [0, 1, 3, 2], H)),
+    ("types", "transpose i64 1000x129", lambda: transpose([1000, 129], [1, 0], I)),
+    ("types", "cumulative sum of i64 64x1000", lambda: cumulative_sum([64, 1000], 1, I)),
+    ("types", "products of 8 bits 128x768x768", lambda: matmul_integer(128, 768, 768)),
+    ("types", "dequantize 768x768 by row", lambda: dequantize_axis(768, 768)),
+    ("types", "dynamic quantize 128x768", lambda: dynamic_quantize([128, 768])),
+    # more functions
+    *[("function", f"{name} 1000000", lambda kind=kind, more=more: unary(kind, [1000000], 18, **more))
+      for name, kind, more in (("mish", "Mish", {}), ("softplus", "Softplus", {}), ("softsign", "Softsign", {}),
+                               ("elu", "Elu", {}), ("selu", "Selu", {}), ("celu", "Celu", {}),
+                               ("leaky relu", "LeakyRelu", {}), ("hard sigmoid", "HardSigmoid", {}),
+                               ("thresholded relu", "ThresholdedRelu", {}), ("sin", "Sin", {}),
+                               ("cos", "Cos", {}), ("atan", "Atan", {}), ("reciprocal", "Reciprocal", {}),
+                               ("floor", "Floor", {}), ("round", "Round", {}), ("sign", "Sign", {}),
+                               ("negative", "Neg", {}), ("shrink", "Shrink", {}))],
+    ("function", "power 3 of 1000000", lambda: with_constant("Pow", [1000000], np.float32(3))),
+    ("function", "maximum 1x256x56x56 and 1", lambda: with_constant("Max", [1, 256, 56, 56], np.float32(0.5))),
+    ("function", "divide 1000000", lambda: binary("Div", [1000000], [1000000])),
+    ("function", "add 64x1x128 and 1x64x128", lambda: binary("Add", [64, 1, 128], [1, 64, 128])),
+    ("function", "add 1x64x56x56 and 1x64x1x1", lambda: binary("Add", [1, 64, 56, 56], [1, 64, 1, 1])),
+    # more of the kinds above
+    ("reduce", "product of 64x1000 over 1", lambda: reduce("ReduceProd", [64, 1000], [1])),
+    ("reduce", "mean of 8x197x768 over 1", lambda: reduce("ReduceMean", [8, 197, 768], [1])),
+    ("reduce", "argmin of 1000x129 over 0", lambda: model_of(
+        "ArgMin", [("x", F, [1000, 129])], [("y", I, [1, 129])], attributes={"axis": 0})),
+    ("softmax", "logarithm of 64 x 1000", lambda: softmax([64, 1000], kind="LogSoftmax")),
+    ("softmax", "hardmax of 64 x 1000", lambda: softmax([64, 1000], kind="Hardmax")),
+    ("softmax", "axis 1 of 1x21x129x129", lambda: softmax([1, 21, 129, 129], 1)),
+    ("norm", "l1 of 1x64x56x56 over 1", lambda: unary("LpNormalization", [1, 64, 56, 56], axis=1, p=1)),
+    ("norm", "instance 1x32x16x16x16", lambda: norm("InstanceNormalization", [1, 32, 16, 16, 16])),
+    ("norm", "mean and variance 1x64x56x56",
+     lambda: unary("MeanVarianceNormalization", [1, 64, 56, 56], axes=[0, 2, 3])),
+    ("move", "gather tuples 10000 of 100x100x16", lambda: gather_nd([100, 100, 16], 10000, 2)),
+    ("move", "gather single elements 100000", lambda: gather_nd([100, 1000], 100000, 2)),
+    ("move", "pad 1x64x56x56 by 2, edge", lambda: pad([1, 64, 56, 56], 2, "edge")),
+    ("move", "backwards 64x1000", lambda: slice_of([64, 1000], [0, -1], [64, -2000], [1, -1])),
+    ("move", "every second column of 64x10000", lambda: slice_of([64, 10000], [0, 0], [64, 10000], [1, 2])),
+    ("move", "split 1x64x56x56 in 4", lambda: split([1, 64, 56, 56], 1, 4)),
+    ("move", "split 1000x6 in 6", lambda: split([1000, 6], 1, 6)),
+    ("move", "concat 2 of 10000x1 along 1", lambda: concat([(10000, 1)] * 2, 1)),
+    ("move", "transpose 2x8x16x7x7x32 by 0, 1, 3, 5, 2, 4",
+     lambda: transpose([2, 8, 16, 7, 7, 32], [0, 1, 3, 5, 2, 4])),
+    ("move", "channel shuffle 1x2x58x28x28", lambda: transpose([1, 2, 58, 28, 28], [0, 2, 1, 3, 4])),
+    ("move", "triangle of 12x128x128", lambda: triangle([12, 128, 128], 0)),
+    ("move", "reverse sequence 50x8x256", lambda: reverse_sequence(50, 8, 256)),
+    ("conv", "transposed 1 dim 16 stride 8 128 to 64 200", lambda: conv_transpose(128, 200, 64, 16, 8, 4, 1)),
+    ("conv", "transposed 3 dims 2 32 to 16 16", lambda: conv_transpose(32, 16, 16, 2, 2, 0, 3)),
+    ("conv", "transposed by channel 4x4 stride 2 64 28x28", lambda: conv_transpose(64, 28, 64, 4, 2, 1, 2, 64)),
+    ("depthwise", "1 dim 31 256 500", lambda: conv(256, 500, 256, kernel=31, groups=256, rank=1)),
+    ("depthwise", "7x7 96 56x56", lambda: conv(96, 56, 96, kernel=7, groups=96)),
+    ("depthwise", "3x3x3 32 16", lambda: conv(32, 16, 32, groups=32, rank=3)),
+    ("depthwise", "3x3 dilation 4 256 33x33", lambda: conv(256, 33, 256, groups=256, dilation=4)),
+    ("pool", "max 13x13 stride 1 padded 512 13x13", lambda: pool("MaxPool", 512, 13, 13, 1, 6)),
+    ("pool", "max 3 stride 2 64 10000", lambda: pool("MaxPool", 64, 10000, 3, 2, 1, 1)),
+    ("pool", "max with places 2x2 stride 2 64 56x56", lambda: pool_with_places(64, 56, 2, 2)),
+    ("pool", "average 7x7 stride 7 512 14x14", lambda: pool("AveragePool", 512, 14, 7, 7)),
+    ("pool", "average 5 stride 1 padded 64 1000", lambda: pool("AveragePool", 64, 1000, 5, 1, 2, 1)),
+    ("pool", "l2 3x3 stride 2 64 57x57", lambda: pool("LpPool", 64, 57, 3, 2)),
+    ("pool", "global average 1x64x112x112", lambda: global_pool("GlobalAveragePool", [1, 64, 112, 112])),
+    ("image", "resize linear 64 28x28 by 2, aligned", lambda: resize(64, 28, 2, "linear", "align_corners")),
+    ("image", "resize linear 21 65x65 by 4", lambda: resize(21, 65, 4, "linear", "align_corners")),
+    ("image", "resize linear 3 dims 16 16 by 2", lambda: resize(16, 16, 2, "linear", rank=3)),
+    ("image", "resize nearest 1 dim 64 1000 by 2", lambda: resize(64, 1000, 2, "nearest", "asymmetric", rank=1)),
+    ("image", "resize linear 1 dim 64 1000 by 2", lambda: resize(64, 1000, 2, "linear", rank=1)),
+    ("image", "resize nearest 3 dims 16 16 by 2", lambda: resize(16, 16, 2, "nearest", "asymmetric", rank=3)),
+    ("image", "resize nearest 32 28x28 by 4", lambda: resize(32, 28, 4, "nearest", "asymmetric")),
+    ("image", "resize cubic 3 224x224 by 0.5, antialias", lambda: resize(3, 224, 0.5, "cubic", opset=18, antialias=1)),
+    ("image", "resize linear 3 224x224 by 0.5, antialias", lambda: resize(3, 224, 0.5, "linear", opset=18, antialias=1)),
+    ("image", "grid sample nearest 64 56x56", lambda: grid_sample(64, 56, 56, mode="nearest")),
+    ("image", "grid sample cubic 16 56x56, border",
+     lambda: grid_sample(16, 56, 56, mode="bicubic", padding_mode="border")),
+    ("image", "roi align 100 boxes 7x7 256 50x50", lambda: roi_align(256, 50, 100, 7)),
+    ("other", "sort 64x1000", lambda: top_k([64, 1000], 1000)),
+    ("other", "non zero 64x1000", lambda: counted("NonZero", [64, 1000], B)),
+    ("other", "unique 10000", lambda: counted("Unique", [10000], I)),
+    ("other", "einsum i,j->ij 256 512", lambda: einsum("i,j->ij", (256,), (512,))),
+    ("other", "einsum bij,bjk->bik 12x128x128x64", lambda: einsum("bij,bjk->bik", (12, 128, 128), (12, 128, 64))),
+    ("other", "einsum bnd,nd->bn 8x197x64", lambda: einsum("bnd,nd->bn", (8, 197, 64), (197, 64))),
+    ("other", "einsum bhnd,bhne->bhde 1x8x196x32",
+     lambda: einsum("bhnd,bhne->bhde", (1, 8, 196, 32), (1, 8, 196, 32))),
+    ("other", "einsum bqnc,bnchw->bqnhw 1x100x8x32x14x14",
+     lambda: einsum("bqnc,bnchw->bqnhw", (1, 100, 8, 32), (1, 8, 32, 14, 14))),
+    ("other", "einsum nctv,vw->nctw 1x64x100x25", lambda: einsum("nctv,vw->nctw", (1, 64, 100, 25), (25, 25))),
+    ("other", "lstm 100 steps 16 of 64 to 64", lambda: recurrent("LSTM", 100, 16, 64, 64)),
+    ("other", "gru both ways 64 steps 256 to 128", lambda: recurrent("GRU", 64, 1, 256, 128, 2)),
 ]

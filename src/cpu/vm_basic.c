@@ -96,6 +96,30 @@ LOOP2(sub_f64, double, double, x - y)
 LOOP2(mul_f64, double, double, x *y)
 LOOP2(div_f64, double, double, x / y)
 
+/* Cut towards zero; of 0: 0. Numbers that fit in 32 bits divide several times as fast. */
+static inline int64_t quotient(int64_t x, int64_t y)
+{
+    if (!(((uint64_t)x | (uint64_t)y) >> 32)) return y ? (uint32_t)x / (uint32_t)y : 0;
+    return y == 0 ? 0 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+/* What is left of the division; `mod` takes the sign of the divisor. */
+static inline int64_t rest_of(int64_t x, int64_t y)
+{
+    if (!(((uint64_t)x | (uint64_t)y) >> 32)) return y ? (uint32_t)x % (uint32_t)y : 0;
+    return y == 0 || y == -1 ? 0 : x % y;
+}
+static inline int64_t mod_of(int64_t x, int64_t y)
+{
+    const int64_t r = rest_of(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+LOOP2(div_i32, int32_t, int32_t, quotient(x, y))
+LOOP2(mod_i32, int32_t, int32_t, mod_of(x, y))
+LOOP2(fmod_i32, int32_t, int32_t, rest_of(x, y))
+LOOP2(div_i64, int64_t, int64_t, quotient(x, y))
+LOOP2(mod_i64, int64_t, int64_t, mod_of(x, y))
+LOOP2(fmod_i64, int64_t, int64_t, rest_of(x, y))
+
 static void not_i32(ARGS)
 {
     (void)op, (void)b_, (void)c_;
@@ -146,6 +170,12 @@ static void bool_i64(ARGS)
     for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
 }
 
+static void bool_f32(ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const float *)a_)[i] != 0;
+}
+
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
     {                                                                                                                  \
@@ -163,6 +193,9 @@ static vm_fn *of_i32(const vm_op *op)
     case OP_add: return is_wide ? add_i32 : general;
     case OP_sub: return is_wide ? sub_i32 : general;
     case OP_mul: return is_wide ? mul_i32 : general;
+    case OP_div: return is_wide ? div_i32 : general;
+    case OP_mod: return is_wide ? mod_i32 : general;
+    case OP_fmod: return is_wide ? fmod_i32 : general;
     case OP_min: return min_i32;
     case OP_max: return max_i32;
     case OP_eq: return eq_i32;
@@ -187,6 +220,9 @@ static vm_fn *of_i64(const vm_op *op)
     case OP_add: return is_i64 ? add_i64 : general;
     case OP_sub: return is_i64 ? sub_i64 : general;
     case OP_mul: return is_i64 ? mul_i64 : general;
+    case OP_div: return is_i64 ? div_i64 : general;
+    case OP_mod: return is_i64 ? mod_i64 : general;
+    case OP_fmod: return is_i64 ? fmod_i64 : general;
     case OP_min: return is_i64 ? min_i64 : general;
     case OP_max: return is_i64 ? max_i64 : general;
     case OP_eq: return eq_i64;
@@ -223,7 +259,8 @@ static vm_fn *of_cast(const vm_op *op)
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     const sinter_dtype type = (sinter_dtype)op->from;
     switch (op->to) {
-    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
+    case SINTER_DTYPE_BOOL:
+        return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : from == VM_F32 ? bool_f32 : general;
     case SINTER_DTYPE_I32:
         return from == VM_I32 ? copy_i32 : from == VM_I64 ? i64_to_i32 : from == VM_F64 ? f64_to_i32 : general;
     case SINTER_DTYPE_I64:

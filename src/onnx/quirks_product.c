@@ -129,7 +129,23 @@ static ir_value_id joined(onnx_call *c, uint32_t input, const axes *x, int left,
     return build_shaped(&c->b, build_permuted(&c->b, c->in[input], perm, rank), to, kept);
 }
 
-/* Two operands of letters alone whose sizes agree: a product of matrices with views around it. */
+/* An operand with its axes in the order of the result, and 1 where the result has an axis that the operand has not. */
+static ir_value_id spread(onnx_call *c, uint32_t input, const char *labels, size_t count, const char *result)
+{
+    dim d[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    int64_t perm[SINTER_RANK_MAX];
+    uint32_t rank = 0, kept = 0;
+    (void)call_shape(c, c->in[input], d);
+    for (const char *y = result; *y; y++) {
+        const char *at = memchr(labels, *y, count);
+        if (at) perm[kept++] = at - labels;
+        to[rank++] = at ? d[at - labels] : dim_const(c->b.g->dims, 1);
+    }
+    return build_shaped(&c->b, build_permuted(&c->b, c->in[input], perm, kept), to, rank);
+}
+
+/* Two operands of letters alone whose sizes agree: a product of matrices with views around it. Where nothing is summed,
+ * elements are multiplied. */
 static bool einsum_as_product(onnx_call *c, const char *equation)
 {
     const char *comma = strchr(equation, ','), *arrow = strchr(equation, '-');
@@ -139,10 +155,14 @@ static bool einsum_as_product(onnx_call *c, const char *equation)
     axes x;
     if (!axes_find(equation, n_a, comma + 1, n_b, arrow + 2, n_y, &x)) return false;
     if (call_shape(c, c->in[0], a) != n_a || call_shape(c, c->in[1], b) != n_b) return false;
-    if (!x.count[SUMMED] || x.count[BOTH] > SINTER_RANK_MAX - 2) return false;
+    if (x.count[BOTH] > SINTER_RANK_MAX - 2) return false;
     for (int role = BOTH; role <= SUMMED; role += SUMMED)
         for (uint32_t k = 0; k < x.count[role]; k++)
             if (a[x.at[0][role][k]] != b[x.at[1][role][k]]) return false; /* one may broadcast */
+    if (!x.count[SUMMED]) {
+        c->out[0] = build_mul(&c->b, spread(c, 0, equation, n_a, arrow + 2), spread(c, 1, comma + 1, n_b, arrow + 2));
+        return true;
+    }
     const ir_value_id left = joined(c, 0, &x, FIRST, SUMMED), right = joined(c, 1, &x, SUMMED, SECOND);
     const ir_value_id y = build_matmul(&c->b, left, right, &(attrs_matmul){ 0 });
     uint32_t rank = 0;
