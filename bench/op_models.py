@@ -126,8 +126,8 @@ def binary(kind, left, right, result=F, kind_of=F):
 
 
 def with_constant(kind, dims, value, kind_of=F, result=None):
-    return model_of(kind, [("x", kind_of, dims)], [("y", result or kind_of, list(np.broadcast_shapes(dims, value.shape)))],
-                    {"c": value})
+    to = list(np.broadcast_shapes(dims, value.shape))
+    return model_of(kind, [("x", kind_of, dims)], [("y", result or kind_of, to)], {"c": value})
 
 
 def where(mask, dims):
@@ -542,7 +542,8 @@ PROBLEMS = [
     ("image", "resize nearest 3 dims 16 16 by 2", lambda: resize(16, 16, 2, "nearest", "asymmetric", rank=3)),
     ("image", "resize nearest 32 28x28 by 4", lambda: resize(32, 28, 4, "nearest", "asymmetric")),
     ("image", "resize cubic 3 224x224 by 0.5, antialias", lambda: resize(3, 224, 0.5, "cubic", opset=18, antialias=1)),
-    ("image", "resize linear 3 224x224 by 0.5, antialias", lambda: resize(3, 224, 0.5, "linear", opset=18, antialias=1)),
+    ("image", "resize linear 3 224x224 by 0.5, antialias",
+     lambda: resize(3, 224, 0.5, "linear", opset=18, antialias=1)),
     ("image", "grid sample nearest 64 56x56", lambda: grid_sample(64, 56, 56, mode="nearest")),
     ("image", "grid sample cubic 16 56x56, border",
      lambda: grid_sample(16, 56, 56, mode="bicubic", padding_mode="border")),

@@ -170,12 +170,6 @@ static void bool_i64(ARGS)
     for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
 }
 
-static void bool_f32(ARGS)
-{
-    (void)op, (void)b_, (void)c_;
-    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const float *)a_)[i] != 0;
-}
-
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
     {                                                                                                                  \
@@ -260,7 +254,7 @@ static vm_fn *of_cast(const vm_op *op)
     const sinter_dtype type = (sinter_dtype)op->from;
     switch (op->to) {
     case SINTER_DTYPE_BOOL:
-        return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : from == VM_F32 ? bool_f32 : general;
+        return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
     case SINTER_DTYPE_I32:
         return from == VM_I32 ? copy_i32 : from == VM_I64 ? i64_to_i32 : from == VM_F64 ? f64_to_i32 : general;
     case SINTER_DTYPE_I64:

@@ -88,7 +88,8 @@ static inline void store_mask(int32_t *d, vecm m, int n)
     TERNARY_VVV(name, value)                                                                              \
     TERNARY_VSS(name, value)
 
-/* NaN wins from either side. */
+/* The sign of a number that is neither below nor above 0: 0, or the NaN that it is. */
+static inline vec sign_rest(vec x) { return v_blend(v_is_nan(x), x, v_zero()); }
 
 UNARY(identity, x)
 UNARY(neg, v_neg(x))
@@ -96,6 +97,7 @@ UNARY(abs, v_abs(x))
 UNARY(ceil, v_ceil(x))
 UNARY(floor, v_floor(x))
 UNARY(round, v_nearest(x))
+UNARY(sign, v_blend(v_lt(x, v_zero()), v_set(-1.0f), v_blend(v_lt(v_zero(), x), v_set(1.0f), sign_rest(x))))
 UNARY(sqrt, v_sqrt(x))
 UNARY(rsqrt, v_div(v_set(1.0f), v_sqrt(x)))
 UNARY(reciprocal, v_div(v_set(1.0f), x))
@@ -120,6 +122,8 @@ BINARY(min, nan_least(x, y))
 BINARY(max, nan_most(x, y))
 BINARY(prelu, v_prelu(x, y))
 BINARY(elu, v_blend(v_lt(x, v_zero()), v_mul(y, v_expm1(x)), x))
+BINARY(celu, v_blend(v_is_nan(x), x,
+                     v_add(v_max(v_zero(), x), v_min(v_zero(), v_mul(y, v_expm1(v_div(x, y)))))))
 BINARY(thresholded_relu, v_blend(v_lt(y, x), x, v_zero()))
 COMPARE(eq, v_eq(x, y))
 COMPARE(lt, v_lt(x, y))
@@ -130,6 +134,7 @@ TERNARY_VVV(clip, v_blend(m_or(v_is_nan(y), v_is_nan(z)), v_add(y, z), v_min(z, 
 TERNARY_VSS(clip_data, v_min(z, v_max(y, x)))
 TERNARY_VSS(clip_any, v_blend(m_or(v_is_nan(y), v_is_nan(z)), v_add(y, z), v_min(z, v_max(y, x))))
 TERNARY(hard_sigmoid, v_hard_sigmoid(x, y, z))
+TERNARY(shrink, v_blend(v_lt(x, v_neg(z)), v_add(x, y), v_blend(v_lt(z, x), v_sub(x, y), v_zero())))
 TERNARY(selu, v_mul(z, v_blend(v_le(x, v_zero()), v_mul(y, v_sign_of(x, v_expm1(x))), x)))
 
 /* Bounds that are NaN make all results NaN; there is no such bound in nearly every network. */
@@ -291,7 +296,8 @@ static void float_to_bool(ARGS)
     UNUSED();
     int32_t *d = d_;
     const float *a = a_;
-    for (int64_t i = 0; i < n; i++) d[i] = a[i] != 0;
+    LOOP(vi_store(d + i, vi_of_mask(m_not(v_eq(v_load(a + i), v_zero())))),
+         store_mask(d + i, m_not(v_eq(v_load_n(a + i, left), v_zero())), left))
 }
 static void int_to_float(ARGS)
 {
@@ -346,12 +352,12 @@ STORE(16, int32_t, uint16_t, vi_load, vi_store_16)
 #define U(name) [OP_##name] = u_##name
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
 static const vm_set vm_loops = {
-    .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sqrt), U(rsqrt), U(reciprocal), U(exp),
+    .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sign), U(sqrt), U(rsqrt), U(reciprocal), U(exp),
                U(log), U(sin), U(cos), U(tanh), U(erf), U(sigmoid), U(relu), U(softplus), U(softsign), U(hardswish),
                U(mish), U(silu), U(gelu), U(gelu_tanh) },
-    .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(thresholded_relu), B(eq), B(lt),
-                B(le), B(gt), B(ge) },
-    .ternary = { T3(clip), T3(hard_sigmoid), T3(selu) },
+    .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(celu), B(thresholded_relu), B(eq),
+                B(lt), B(le), B(gt), B(ge) },
+    .ternary = { T3(clip), T3(hard_sigmoid), T3(selu), T3(shrink) },
     .pow_scalar = pow_scalar,
     .where = where,
     .quantize = quantize,
