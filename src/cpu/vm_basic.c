@@ -253,8 +253,7 @@ static vm_fn *of_cast(const vm_op *op)
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     const sinter_dtype type = (sinter_dtype)op->from;
     switch (op->to) {
-    case SINTER_DTYPE_BOOL:
-        return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
+    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
     case SINTER_DTYPE_I32:
         return from == VM_I32 ? copy_i32 : from == VM_I64 ? i64_to_i32 : from == VM_F64 ? f64_to_i32 : general;
     case SINTER_DTYPE_I64:
