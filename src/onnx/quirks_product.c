@@ -160,7 +160,9 @@ static bool einsum_as_product(onnx_call *c, const char *equation)
         for (uint32_t k = 0; k < x.count[role]; k++)
             if (a[x.at[0][role][k]] != b[x.at[1][role][k]]) return false; /* one may broadcast */
     if (!x.count[SUMMED]) {
-        c->out[0] = build_mul(&c->b, spread(c, 0, equation, n_a, arrow + 2), spread(c, 1, comma + 1, n_b, arrow + 2));
+        const ir_value_id first = spread(c, 0, equation, n_a, arrow + 2);
+        const ir_value_id second = spread(c, 1, comma + 1, n_b, arrow + 2);
+        c->out[0] = build_mul(&c->b, first, second);
         return true;
     }
     const ir_value_id left = joined(c, 0, &x, FIRST, SUMMED), right = joined(c, 1, &x, SUMMED, SECOND);
