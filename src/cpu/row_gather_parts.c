@@ -236,6 +236,27 @@ ELEMENTS(elements_of_4, 4)
 ELEMENTS(elements_of_8, 8)
 ELEMENTS(elements_of_any, r->size)
 
+/* The same for indices of 64 bits, most of which need no look at the fault. */
+#define ELEMENTS_BY_I64(name, type, other)                                                                             \
+    static void name(const elements_record *r, const kernel_run *k, char *y, const char *x, int64_t first)             \
+    {                                                                                                                  \
+        const int64_t n = r->cols, limit = r->limit, step = r->step / (int64_t)sizeof(type),                           \
+                      along = r->is_last ? 0 : 1;                                                                      \
+        const int64_t *at = (const int64_t *)k->in[1] + first;                                                         \
+        const type *from = (const type *)(const void *)x;                                                              \
+        type *to = (type *)(void *)y;                                                                                  \
+        bool is_outside = false;                                                                                       \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            const int64_t pick = at[j] + (at[j] < 0 ? limit : 0);                                                      \
+            const bool is_inside = (uint64_t)pick < (uint64_t)limit;                                                   \
+            is_outside = is_outside || !is_inside;                                                                     \
+            if (is_inside) to[j] = from[pick * step + j * along];                                                      \
+        }                                                                                                              \
+        if (is_outside) other(r, k, y, x, first);                                                                      \
+    }
+ELEMENTS_BY_I64(elements_i64_of_4, uint32_t, elements_of_4)
+ELEMENTS_BY_I64(elements_i64_of_8, uint64_t, elements_of_8)
+
 static void elements_row(const elements_record *r, const kernel_run *k, int64_t row)
 {
     int64_t from = 0, left = row;
@@ -248,8 +269,8 @@ static void elements_row(const elements_record *r, const kernel_run *k, int64_t 
     switch (r->size) {
     case 1: elements_of_1(r, k, y, x, row * r->cols); break;
     case 2: elements_of_2(r, k, y, x, row * r->cols); break;
-    case 4: elements_of_4(r, k, y, x, row * r->cols); break;
-    case 8: elements_of_8(r, k, y, x, row * r->cols); break;
+    case 4: (r->type == SINTER_DTYPE_I64 ? elements_i64_of_4 : elements_of_4)(r, k, y, x, row * r->cols); break;
+    case 8: (r->type == SINTER_DTYPE_I64 ? elements_i64_of_8 : elements_of_8)(r, k, y, x, row * r->cols); break;
     default: elements_of_any(r, k, y, x, row * r->cols); break;
     }
 }

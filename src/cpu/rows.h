@@ -83,6 +83,8 @@ typedef struct rows_set {
     void (*blend4)(float *y, const float *const x[4], const float w[4], int64_t n);
     /* y[i] = sum of weight[k] * x[k][i] over `count` rows; 0 without any. */
     void (*blend_of)(float *y, const float *const *x, const float *weight, int64_t count, int64_t n);
+    /* y[i] = sum of x[k][i] * w[k][i] over `count` rows; 0 without any. */
+    void (*products_of)(float *y, const float *const *x, const float *const *w, int64_t count, int64_t n);
     /* y[i] = sum of weight[k * pitch + i] * x[at[k * pitch + i]] over `taps`; those of weight 0 are left out, whatever
      * x is. Both arrays are read up to a whole vector of 16, where `at` must be valid. */
     void (*gather_blend)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,

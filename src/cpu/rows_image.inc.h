@@ -165,6 +165,19 @@ static void blend_of(float *y, const float *const *x, const float *weight, int64
     }
 }
 
+static void products_of(float *y, const float *const *x, const float *const *w, int64_t count, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec a = v_zero();
+        if (left == L)
+            for (int64_t k = 0; k < count; k++) a = v_fma(v_load(x[k] + i), v_load(w[k] + i), a);
+        else
+            for (int64_t k = 0; k < count; k++) a = v_fma(v_load_n(x[k] + i, left), v_load_n(w[k] + i, left), a);
+        v_store_n(y + i, a, left);
+    }
+}
+
 static void gather_blend(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,
                          int64_t n)
 {

@@ -129,24 +129,34 @@ sinter_status reference_bind(ref_call *c)
 
 static bool is_zero(const view *v, int64_t at)
 {
+    if (v->dtype == SINTER_DTYPE_BOOL) return !((const uint8_t *)v->data)[at];
     return dtype_is_float(v->dtype) ? view_load_f64(v, at) == 0 : view_load_i64(v, at) == 0;
 }
 
 sinter_status reference_non_zero(ref_call *c)
 {
     const view *in = &c->in[0];
+    const uint32_t last = in->rank ? in->rank - 1 : 0; /* a scalar is a line of one element */
+    const int64_t n = in->rank ? in->dim[last] : 1, step = in->rank ? in->stride[last] : 0;
     int64_t i[SINTER_RANK_MAX] = { 0 };
     int64_t shape[2] = { in->rank, 0 };
-    for (bool more = view_first(in->dim, in->rank, i); more; more = view_next(in->dim, in->rank, i)) {
-        if (!is_zero(in, view_offset(in, i))) shape[1]++;
+    for (bool more = view_first(in->dim, last, i); more; more = view_next(in->dim, last, i)) {
+        i[last] = 0;
+        const int64_t line = view_offset(in, i);
+        for (int64_t k = 0; k < n; k++) shape[1] += !is_zero(in, line + k * step);
     }
     TRY(c->resize(c, 0, shape, 2));
     const view *out = &c->out[0];
     int64_t column = 0;
-    for (bool more = view_first(in->dim, in->rank, i); more; more = view_next(in->dim, in->rank, i)) {
-        if (is_zero(in, view_offset(in, i))) continue;
-        for (uint32_t k = 0; k < in->rank; k++) view_store_i64(out, k * out->stride[0] + column * out->stride[1], i[k]);
-        column++;
+    for (bool more = view_first(in->dim, last, i); more; more = view_next(in->dim, last, i)) {
+        i[last] = 0;
+        const int64_t line = view_offset(in, i);
+        for (i[last] = 0; i[last] < n; i[last]++) {
+            if (is_zero(in, line + i[last] * step)) continue;
+            for (uint32_t k = 0; k < in->rank; k++)
+                view_store_i64(out, k * out->stride[0] + column * out->stride[1], i[k]);
+            column++;
+        }
     }
     return SINTER_OK;
 }
@@ -328,19 +338,10 @@ static double overlap(const box *a, const box *b)
     return either > 0 ? both / either : 0;
 }
 
-typedef struct class_scores {
-    const view *scores;
-    int64_t at;
-} class_scores;
-
-static double score_at(const class_scores *s, int64_t i)
-{
-    return view_load_f64(s->scores, s->at + i * s->scores->stride[2]);
-}
-
 static bool score_before(const void *user, int64_t a, int64_t b)
 {
-    return score_at(user, a) > score_at(user, b);
+    const double *score = user;
+    return score[a] > score[b];
 }
 
 typedef struct picks {
@@ -348,23 +349,31 @@ typedef struct picks {
     uint32_t count, capacity;
 } picks;
 
-static sinter_status nms_class(ref_call *c, bool is_center, int64_t batch, int64_t class_at, int64_t most, int64_t *id,
-                               box *kept, picks *out)
+/* What is computed once for all classes (all: of one batch), and room. */
+typedef struct nms_room {
+    box *all, *kept;
+    int64_t *id;
+    double *score;
+} nms_room;
+
+static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int64_t most, const nms_room *room,
+                               picks *out)
 {
-    const view *boxes = &c->in[0], *scores = &c->in[1];
+    const view *scores = &c->in[1];
+    int64_t *id = room->id;
+    box *kept = room->kept;
     const double iou = move_given(c, 3) && view_count(&c->in[3]) > 0 ? view_load_f64(&c->in[3], 0) : 0;
     const bool has_floor = move_given(c, 4) && view_count(&c->in[4]) > 0;
     const double floor_score = has_floor ? view_load_f64(&c->in[4], 0) : 0;
-    const int64_t n = boxes->dim[1];
-    const class_scores s = { scores, batch * scores->stride[0] + class_at * scores->stride[1] };
+    const int64_t n = scores->dim[2], first = batch * scores->stride[0] + class_at * scores->stride[1];
     int64_t candidates = 0, count = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double score = score_at(&s, i);
+        const double score = room->score[i] = view_load_f64(scores, first + i * scores->stride[2]);
         if (score == score && (!has_floor || score > floor_score)) id[candidates++] = i;
     }
-    move_sort(id, id + n, candidates, score_before, &s);
+    move_sort(id, id + n, candidates, score_before, room->score);
     for (int64_t i = 0; i < candidates && count < most; i++) {
-        const box b = box_at(boxes, batch, id[i], is_center);
+        const box b = room->all[id[i]];
         bool is_free = true;
         for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(&b, &kept[k]) > iou);
         if (!is_free) continue;
@@ -392,11 +401,13 @@ static sinter_status suppress(ref_call *c, bool is_center, int64_t limit)
     if (most > limit) most = limit;
     picks out = { 0 };
     if (most > 0) {
-        int64_t *id = ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n));
-        box *kept = ARENA_NEW(c->scratch, box, (size_t)most);
-        if (!id || !kept) return FAIL_MEMORY(c->e, "the candidates");
+        const nms_room room = { ARENA_NEW(c->scratch, box, (size_t)n), ARENA_NEW(c->scratch, box, (size_t)most),
+                                ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n)),
+                                ARENA_NEW(c->scratch, double, (size_t)n) };
+        if (!room.all || !room.kept || !room.id || !room.score) return FAIL_MEMORY(c->e, "the candidates");
         for (int64_t b = 0; b < scores->dim[0]; b++) {
-            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, is_center, b, k, most, id, kept, &out));
+            for (int64_t i = 0; i < n; i++) room.all[i] = box_at(boxes, b, i, is_center);
+            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, &room, &out));
         }
     }
     TRY(c->resize(c, 0, (const int64_t[]){ out.count, 3 }, 2));
