@@ -16,12 +16,26 @@ typedef enum depthwise_form { DEPTHWISE_PAIRS, DEPTHWISE_QUADS } depthwise_form;
 typedef void depthwise_byte_fn(int32_t *sum, const uint8_t *const *tap, int64_t sets, const void *w, int64_t channels,
                                uint8_t flip);
 
+/* Sums of `count` results of a row, of filters of 3x3 whose quads of taps are columns. */
+typedef struct depthwise_columns {
+    int32_t *sum;          /* [count][channels]                                  */
+    const uint8_t *row[3]; /* pixel 0 of the rows of the window; NULL: padding   */
+    const uint8_t *pad;
+    int64_t step, in;      /* bytes from pixel to pixel; pixels of a row         */
+    int64_t x, ahead;      /* first column of the first window; from one to the next */
+    int64_t count, channels;
+    const void *w;
+    uint8_t flip;
+} depthwise_columns;
+
 #if CPU_HAS_X86
 depthwise_byte_fn level_depthwise_quads; /* level_avx512_vnni.c */
+void level_depthwise_columns(const depthwise_columns *p);
 #endif
 
 typedef struct depthwise_byte_params {
     depthwise_byte_fn *fn;
+    void (*columns)(const depthwise_columns *p); /* NULL: none, only where the form is quads */
     depthwise_form form;
     conv_shape shape;  /* groups == c_in == c_out; strides in bytes */
     const uint8_t *x, *pad; /* pad: zero points, not flipped: c_in, at least 64 */

@@ -408,7 +408,8 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     r->params.form = form_of(t);
     r->params.fn = level_of(isa)->depthwise_byte;
 #if CPU_HAS_X86
-    if (form_of(t) == DEPTHWISE_QUADS) r->params.fn = level_depthwise_quads;
+    if (form_of(t) == DEPTHWISE_QUADS)
+        r->params.fn = level_depthwise_quads, r->params.columns = level_depthwise_columns;
 #endif
     r->params.post = depthwise_post;
     r->params.shape = row_conv_bind(p, attrs, &in[0], &out[0]);
@@ -476,7 +477,7 @@ static sinter_status depthwise_run(const kernel_run *k)
 
 const kernel cpu_depthwise_integer = {
     .name = "cpu_depthwise_integer",
-    .abi = 2,
+    .abi = 3,
     .is_strided_out = true,
     .reject = depthwise_reject,
     .tactics = depthwise_tactics,
