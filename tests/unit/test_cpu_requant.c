@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cpu_requant.c - the ends of products of 8-bit integers at every level against plain arithmetic: all forms, odd
- * sizes, results in place of the residual, and no byte read or written beyond a row. */
+ * sizes, results in place of the residual, no byte read or written beyond a row, and numbers on and beside the ties of
+ * rounding, for scales of any mantissa. */
 #include "../cpu_numeric.h"
 #include "cpu/level.h"
 #include "cpu/requant.h"
@@ -44,7 +45,45 @@ static round_trip trip_of(float scale, int32_t zero, bool is_signed)
                          .high = (float)(most - zero) * scale };
 }
 
-static void one(isa_level level, numbers *n)
+/* A scale with any mantissa that requant_bind() accepts; the ends of the range of mantissas are frequent. */
+static float any_scale(numbers *n)
+{
+    static const float ends[] = { 1, 1 + 0x1p-23f, 1 + 0x1p-22f, 2 - 0x1p-22f, 2 - 0x1p-21f, 1.5f };
+    const float mantissa = numbers_in(n, 0, 3) ? 1 + 0x1p-23f * (float)numbers_in(n, 0, (1 << 23) - 2)
+                                               : ends[numbers_in(n, 0, (int64_t)COUNT_OF(ends) - 1)];
+    return ldexpf(mantissa, -(int)numbers_in(n, 0, 20));
+}
+
+/* A multiple of half the scale, or one of the numbers beside it. */
+static float near_tie(numbers *n, float scale)
+{
+    float t = (float)((double)numbers_in(n, -800, 800) / 2 * (double)scale);
+    for (int64_t steps = numbers_in(n, -2, 2); steps; steps += steps < 0 ? 1 : -1)
+        t = nextafterf(t, steps < 0 ? -INFINITY : INFINITY);
+    return t;
+}
+
+/* Divisions by any scale, of numbers on ties and beside them. The number before the first division is the bias, the sum
+ * times half the scale, or a sum with the residual. The number before the second one is a multiple of half its scale.
+ */
+static void aim_at_ties(requant_block *b, numbers *n, int32_t *sum, float *scale, float *bias, bool is_signed)
+{
+    const float first = any_scale(n);
+    const bool has_products = numbers_in(n, 0, 1);
+    b->factor = 1;
+    b->less = NULL;
+    b->bias_each = true;
+    b->trip = trip_of(first, (int32_t)numbers_in(n, 0, 199) - 100, true);
+    b->end = trip_of(b->has_trip ? 2 * first : first, b->zero, is_signed);
+    b->add_scale = b->end.scale / 2;
+    for (int64_t i = 0; i < ROOM; i++) sum[i] = has_products ? (int32_t)numbers_in(n, -800, 800) : 0;
+    for (int64_t i = 0; i <= COLS; i++) {
+        scale[i] = first / 2;
+        bias[i] = has_products ? 0 : near_tie(n, first);
+    }
+}
+
+static void one(isa_level level, numbers *n, bool has_ties)
 {
     static int32_t sum[ROOM], less[COLS + 1];
     static float scale[COLS + 1], bias[COLS + 1];
@@ -72,11 +111,8 @@ static void one(isa_level level, numbers *n)
     b.add_scale = 0.001f * (float)(1 + numbers_in(n, 0, 89));
     b.trip = trip_of(0.001f * (float)(1 + numbers_in(n, 0, 89)), (int32_t)numbers_in(n, 0, 199) - 100, true);
     b.end = trip_of(0.001f * (float)(1 + numbers_in(n, 0, 89)), zero, is_signed);
-    if (numbers_in(n, 0, 1)) b.end.low = fmaxf(b.end.low, 0);
     b.zero = zero;
     b.flip = is_signed ? 128 : 0;
-    if (!b.to_f32)
-        b.low_code = (uint8_t)((int64_t)nearest((double)(b.end.low / b.end.scale)) + zero + (is_signed ? 128 : 0));
     b.ldy = in_place && b.add && !b.to_f32 ? b.ld_add : cols + numbers_in(n, 0, 39);
     for (int64_t i = 0; i < ROOM; i++) {
         sum[i] = (int32_t)numbers_in(n, 0, 119999) - 60000;
@@ -87,6 +123,10 @@ static void one(isa_level level, numbers *n)
         scale[i] = 1e-6f * (float)(1 + numbers_in(n, 0, 399));
         bias[i] = 0.01f * (float)(numbers_in(n, 0, 199) - 100);
     }
+    if (has_ties) aim_at_ties(&b, n, sum, scale, bias, is_signed);
+    if (numbers_in(n, 0, 1)) b.end.low = fmaxf(b.end.low, 0);
+    if (!b.to_f32)
+        b.low_code = (uint8_t)((int64_t)nearest((double)(b.end.low / b.end.scale)) + zero + (is_signed ? 128 : 0));
     memset(y, 0xA5, sizeof y);
     if (in_place && b.add && !b.to_f32) {
         memcpy(y, add, sizeof add);
@@ -121,8 +161,17 @@ static void forms(void)
     const isa_level have = isa_detect().level;
     numbers n = { .state = 7 };
     for (int level = ISA_PLAIN; level < ISA_LEVEL_COUNT; level++)
-        for (int i = 0; i < 400 && isa_level_runs(have, (isa_level)level); i++) one((isa_level)level, &n);
+        for (int i = 0; i < 400 && isa_level_runs(have, (isa_level)level); i++) one((isa_level)level, &n, false);
 }
 
-static const test tests[] = { T(forms), { 0 } };
+static void ties(void)
+{
+    const isa_level have = isa_detect().level;
+    numbers n = { .state = 11 };
+    for (int level = ISA_PLAIN; level < ISA_LEVEL_COUNT; level++)
+        for (int i = 0; i < test_scale(600, 20000) && isa_level_runs(have, (isa_level)level); i++)
+            one((isa_level)level, &n, true);
+}
+
+static const test tests[] = { T(forms), T(ties), { 0 } };
 TEST_MAIN(tests)
