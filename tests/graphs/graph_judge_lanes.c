@@ -114,7 +114,8 @@ static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
 }
 
 /* A 0 may be a number too small for the type, which a kernel that keeps more bits still sees; and a number that is
- * nearly too small may become 0. */
+ * nearly too small may become 0. Where the lane's operands gave another number already, that number stays: Sign of a
+ * product that is 0 here and 2^-24 in the lane is 1. */
 static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, gtensor *to, uint32_t lane)
 {
     const sinter_dtype dtype = to->dtype;
@@ -122,7 +123,8 @@ static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtenso
         return;
     const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(dtype) == 16 && !is_exact_op(n->op));
     for (int64_t i = 0; i < to->count; i++) {
-        const double x = gtensor_at(from, i);
+        const double x = gtensor_at(from, i), y = gtensor_at(to, i);
+        if (fabs(y) >= faint) continue;
         if (x == 0 && zeros) dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
         else if (x != 0 && fabs(x) < faint) dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
     }
