@@ -66,4 +66,14 @@ void move_sort(int64_t *id, int64_t *spare, int64_t count, move_before_fn before
 /* Resize leaves out samples of a smaller weight: coordinates round, and so little of an infinity is all of it. */
 #define RESIZE_LEAST_WEIGHT 1e-9
 
+/* Which element of 0 .. n-1 stands at coordinate i of an axis that is filled beyond its ends. */
+static inline int64_t pad_source(int64_t mode, int64_t i, int64_t n)
+{
+    if (i >= 0 && i < n) return i;
+    if (mode == pad_mode_edge || n == 1) return i < 0 ? 0 : n - 1;
+    const int64_t period = mode == pad_mode_wrap ? n : 2 * (n - 1);
+    const int64_t at = (i % period + period) % period;
+    return at < n ? at : period - at;
+}
+
 #endif

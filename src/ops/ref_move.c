@@ -107,15 +107,6 @@ sinter_status reference_concat(ref_call *c)
 
 /* ---- pad ---- */
 
-/* Which element of 0 .. n-1 stands at coordinate i of an axis that is filled beyond its ends. */
-static int64_t pad_source(int64_t mode, int64_t i, int64_t n)
-{
-    if (mode == pad_mode_edge || n == 1) return i < 0 ? 0 : i >= n ? n - 1 : i;
-    const int64_t period = mode == pad_mode_wrap ? n : 2 * (n - 1);
-    const int64_t at = (i % period + period) % period;
-    return at < n ? at : period - at;
-}
-
 static sinter_status pad_constant(ref_call *c, const int64_t *begin)
 {
     const view *in = &c->in[0], *out = &c->out[0];

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_pad_mirror.c - pads that repeat elements of the input: reflected, the edge, or wrapped; any type of whole bytes.
+ *
+ * A row along the innermost axis is a copy of a row of the input, with a few elements on either side. */
+#include "cpu/cpu_kernels.h"
+#include "cpu/row.h"
+#include "ops/move.h"
+
+enum { TILE_BYTES = 16384 };
+
+/* One axis: low elements of the input are cut off, `left` are kept, `begin` results lie before them. */
+typedef struct axis {
+    int64_t low, left, begin, out, x, y; /* x, y: strides in bytes */
+} axis;
+
+typedef struct record {
+    int64_t mode, size, rows, unit; /* unit: rows of a tile */
+    uint32_t outer;
+    axis axis[SINTER_RANK_MAX]; /* in the order of the result; the innermost is axis[outer] */
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_pad, "not a padding");
+    const attrs_pad *a = p->attrs;
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    REJECT_UNLESS(a->mode != pad_mode_constant, "pads with a constant");
+    REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
+    REJECT_UNLESS(sinter_dtype_bits(y->dtype) >= 8 && x->dtype == y->dtype, "a type under a byte");
+    REJECT_UNLESS(x->rank > 0 && y->rank == x->rank && a->begin.count == x->rank && a->end.count == x->rank,
+                  "the ranks do not go together");
+    const uint32_t last = x->rank - 1u;
+    REJECT_UNLESS(x->order[last] == y->order[last] && !x->is_gapped && !y->is_gapped,
+                  "no axis is innermost in both operands");
+    return NULL;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    return row_memory_ns(p, target, 1.5);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const attrs_pad *a = attrs;
+    const view *x = &in[0], *y = &out[0];
+    *r = (record){ .mode = a->mode, .size = sinter_dtype_bits(y->dtype) / 8, .rows = 1, .outer = y->rank - 1u };
+    for (uint32_t i = 0; i < y->rank; i++) {
+        const uint32_t from = p->out[0].order[i];
+        const int64_t begin = a->begin.at[from], end = a->end.at[from], had = x->dim[from];
+        int64_t size = 0;
+        if (!i64_add(had, begin, &size) || !i64_add(size, end, &size) || size != y->dim[from])
+            return FAIL(e, INVALID_ARG, "pad: axis %u of %lld with %lld and %lld does not become %lld", from,
+                        (long long)had, (long long)begin, (long long)end, (long long)y->dim[from]);
+        const int64_t low = begin < 0 ? -begin : 0, left = had - low + (end < 0 ? end : 0);
+        if (left <= 0) return FAIL(e, INVALID_ARG, "pad: axis %u is empty: nothing can be repeated", from);
+        r->axis[i] = (axis){
+            low, left, begin > 0 ? begin : 0, y->dim[from], x->stride[from] * r->size, y->stride[from] * r->size
+        };
+        if (i < r->outer) r->rows *= y->dim[from];
+    }
+    const int64_t row = r->axis[r->outer].out * r->size;
+    r->unit = row > 0 && row < TILE_BYTES ? TILE_BYTES / row : 1;
+    return SINTER_OK;
+}
+
+static void elements(const record *r, char *y, const char *x, int64_t begin, int64_t end)
+{
+    const axis *a = &r->axis[r->outer];
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t from = a->low + pad_source(r->mode, k - a->begin, a->left);
+        if (r->size == 4) memcpy(y + k * 4, x + from * 4, 4); /* not a call */
+        else memcpy(y + k * r->size, x + from * r->size, (size_t)r->size);
+    }
+}
+
+typedef struct job {
+    const record *r;
+    const char *x;
+    char *y;
+} job;
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const record *r = j->r;
+    const axis *inner = &r->axis[r->outer];
+    const int64_t stop = end * r->unit < r->rows ? end * r->unit : r->rows;
+    const int64_t after = inner->begin + inner->left < inner->out ? inner->begin + inner->left : inner->out;
+    for (int64_t i = begin * r->unit; i < stop; i++) {
+        const char *x = j->x;
+        char *y = j->y;
+        int64_t rest = i;
+        for (uint32_t k = r->outer; k-- > 0; rest /= r->axis[k].out) {
+            const axis *a = &r->axis[k];
+            const int64_t at = rest % a->out;
+            x += (a->low + pad_source(r->mode, at - a->begin, a->left)) * a->x;
+            y += at * a->y;
+        }
+        elements(r, y, x, 0, inner->begin);
+        memcpy(y + inner->begin * r->size, x + inner->low * r->size, (size_t)((after - inner->begin) * r->size));
+        elements(r, y, x, after, inner->out);
+    }
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { r, k->in[0], k->out[0] };
+    row_parallel(k, (r->rows + r->unit - 1) / r->unit, body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_pad_mirror = {
+    .name = "cpu_pad_mirror",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
