@@ -5,60 +5,57 @@
 /* Vectors that compilers cut as the machine needs. */
 enum { INTEGER_V = 16 };
 typedef uint8_t u8v __attribute__((vector_size(INTEGER_V)));
-typedef int8_t i8v __attribute__((vector_size(INTEGER_V)));
-typedef int32_t i32v __attribute__((vector_size(4 * INTEGER_V)));
 typedef uint32_t u32v __attribute__((vector_size(4 * INTEGER_V)));
 
-static int32_t integer_codes_copy(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip)
+INLINE void codes_flip(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip)
 {
-    i32v part = { 0 };
     int64_t i = 0;
     for (; i + INTEGER_V <= n; i += INTEGER_V) {
         u8v x;
-        memcpy(&x, from + i, INTEGER_V);
+        memcpy(&x, from + i, sizeof x);
         x ^= flip;
-        memcpy(to + i, &x, INTEGER_V);
-        part += __builtin_convertvector((i8v)x, i32v);
+        memcpy(to + i, &x, sizeof x);
     }
-    int32_t sum = 0;
-    for (int k = 0; k < INTEGER_V; k++) sum += part[k];
-    for (; i < n; i++) {
-        to[i] = from[i] ^ flip;
-        sum += (int8_t)to[i];
-    }
+    for (; i < n; i++) to[i] = from[i] ^ flip;
+}
+
+INLINE int32_t integer_lanes_sum(veci v)
+{
+    uint32_t lane[L], sum = 0;
+    memcpy(lane, &v, sizeof lane);
+    for (int i = 0; i < L; i++) sum += lane[i];
+    return (int32_t)sum;
+}
+
+static int32_t integer_codes_copy(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip)
+{
+    const veci bits = vi_set((int8_t)flip); /* as a code with a sign is widened, so is what turns its bits */
+    veci part = vi_set(0);
+    int64_t i = 0;
+    codes_flip(to, from, n, flip);
+    for (; i + L <= n; i += L) part = vi_add(part, vi_xor(bits, vi_load_i8((const int8_t *)from + i)));
+    int32_t sum = integer_lanes_sum(part);
+    for (; i < n; i++) sum += (int8_t)(from[i] ^ flip);
     return sum;
 }
 
 static void integer_codes_add(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip, int32_t *sum)
 {
+    const veci bits = vi_set((int8_t)flip);
     int64_t i = 0;
-    for (; i + INTEGER_V <= n; i += INTEGER_V) {
-        u8v x;
-        i32v s;
-        memcpy(&x, from + i, INTEGER_V);
-        memcpy(&s, sum + i, sizeof s);
-        x ^= flip;
-        memcpy(to + i, &x, INTEGER_V);
-        s += __builtin_convertvector((i8v)x, i32v);
-        memcpy(sum + i, &s, sizeof s);
-    }
-    for (; i < n; i++) {
-        to[i] = from[i] ^ flip;
-        sum[i] += (int8_t)to[i];
-    }
+    codes_flip(to, from, n, flip);
+    for (; i + L <= n; i += L)
+        vi_store(sum + i, vi_add(vi_load(sum + i), vi_xor(bits, vi_load_i8((const int8_t *)from + i))));
+    for (; i < n; i++) sum[i] += (int8_t)(from[i] ^ flip);
 }
 
 static uint32_t integer_codes_sum(const uint8_t *from, int64_t n, uint8_t flip)
 {
-    u32v part = { 0 };
+    const veci bits = vi_set(flip);
+    veci part = vi_set(0);
     int64_t i = 0;
-    for (; i + INTEGER_V <= n; i += INTEGER_V) {
-        u8v x;
-        memcpy(&x, from + i, INTEGER_V);
-        part += __builtin_convertvector(x ^ flip, u32v);
-    }
-    uint32_t sum = 0;
-    for (int k = 0; k < INTEGER_V; k++) sum += part[k];
+    for (; i + L <= n; i += L) part = vi_add(part, vi_xor(bits, vi_load_u8(from + i)));
+    uint32_t sum = (uint32_t)integer_lanes_sum(part);
     for (; i < n; i++) sum += (uint8_t)(from[i] ^ flip);
     return sum;
 }
