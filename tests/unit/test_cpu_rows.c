@@ -137,5 +137,70 @@ static void copies_any_strides(void)
     }
 }
 
-static const test tests[] = { T(folds_every_length), T(rows_of_every_length), T(copies_any_strides), { 0 } };
+/* Weighted sums of rows and of gathered elements, and local response normalisation, of every length; nothing behind the
+ * results is written, and what has no weight is not looked at. */
+static void weighs_every_length(void)
+{
+    enum { TERMS = 4, PITCH = N + 16 };
+    uint64_t seed = 11;
+    static float x[TERMS][N], w[TERMS][N], y[N + GUARD], weight[TERMS * PITCH];
+    static int32_t at[TERMS * PITCH];
+    const float *rows[TERMS], *others[TERMS], scale[TERMS] = { 0.5f, -2, 0.25f, 3 };
+    for (int k = 0; k < TERMS; k++) {
+        rows[k] = x[k];
+        others[k] = w[k];
+    }
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
+        const rows_set *set = level_of(isa)->rows;
+        for (int64_t n = 1; n <= N; n += 1 + n / 40) {
+            memset(at, 0, sizeof at);
+            memset(weight, 0, sizeof weight);
+            for (int k = 0; k < TERMS; k++) {
+                fill(x[k], n, &seed);
+                fill(w[k], n, &seed);
+                for (int64_t i = 0; i < n; i++) {
+                    at[k * PITCH + i] = (int32_t)((i * 7 + k) % n);
+                    weight[k * PITCH + i] = (i + k) % 3 ? w[k][i] : 0;
+                }
+            }
+            for (int64_t i = 0; i < n + GUARD; i++) y[i] = 77;
+            set->blend_of(y, rows, scale, TERMS, n);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int k = 0; k < TERMS; k++) sum += (double)scale[k] * (double)x[k][i];
+                CHECK_NEAR(y[i], sum, 1e-5);
+            }
+            set->products_of(y, rows, others, TERMS, n);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int k = 0; k < TERMS; k++) sum += (double)w[k][i] * (double)x[k][i];
+                CHECK_NEAR(y[i], sum, 1e-4);
+            }
+            set->lrn(y, x[1], rows, TERMS, n, 0.25f, 1.5f, 0.75f);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int k = 0; k < TERMS; k++) sum += (double)x[k][i] * (double)x[k][i];
+                CHECK_NEAR(y[i], (double)x[1][i] * pow(1.5 + 0.25 * sum, -0.75), 1e-5);
+            }
+            for (int k = 0; k < TERMS; k++)
+                for (int64_t i = 0; i < n; i++)
+                    if (weight[k * PITCH + i] == 0) at[k * PITCH + i] = (int32_t)(n - 1);
+            set->gather_blend(y, x[0], at, weight, PITCH, TERMS, n);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int k = 0; k < TERMS; k++) sum += (double)weight[k * PITCH + i] * (double)x[0][at[k * PITCH + i]];
+                CHECK_NEAR(y[i], sum, 1e-4);
+            }
+            x[0][n - 1] = INFINITY;
+            for (int64_t i = 0; i < TERMS * PITCH; i++) weight[i] = at[i] == n - 1 ? 0 : weight[i];
+            set->gather_blend(y, x[0], at, weight, PITCH, TERMS, n);
+            for (int64_t i = 0; i < n; i++) CHECK(isfinite(y[i]));
+            for (int64_t i = n; i < n + GUARD; i++) CHECK_EQ_F(y[i], 77);
+        }
+    }
+}
+
+static const test tests[] = {
+    T(folds_every_length), T(rows_of_every_length), T(copies_any_strides), T(weighs_every_length), { 0 }
+};
 TEST_MAIN(tests)
