@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_pool.c - max and average pooling in f32, max pooling of 8-bit codes: the largest code is that of the largest
- * number.
+/* row_pool.c - max and average pooling in f32, f16 and bf16, max pooling of 8-bit codes: the largest code is that of
+ * the largest number.
  *
  * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c. Any other
  * order: element by element. */
@@ -41,6 +41,14 @@ static bool is_half(sinter_dtype type)
     return type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16;
 }
 
+static double window_of(const problem *p)
+{
+    const pool_attrs a = attrs_of(p, p->attrs);
+    double taps = 1;
+    for (uint32_t i = 0; i < a.kernel->count; i++) taps *= (double)a.kernel->at[i];
+    return taps;
+}
+
 static const char *reject_common(const problem *p)
 {
     REJECT_UNLESS(p->in[0].rank >= 3 && p->in[0].rank <= 2 + POOL_SPATIAL, "has no or more than three spatial axes");
@@ -52,7 +60,11 @@ static const char *reject_common(const problem *p)
     const bool has_channels_inside = p->in[0].order[p->in[0].rank - 1] == 1 && p->in[0].dim[1].max != 1;
     if (is_half(p->in[0].dtype)) {
         REJECT_UNLESS(p->out[0].dtype == p->in[0].dtype && !p->prologue && !p->epilogue, "16 bits take no programs");
-        REJECT_UNLESS(!has_channels_inside, "16 bits, and channels lie innermost");
+        REJECT_UNLESS(!has_channels_inside || p->out[0].order[p->out[0].rank - 1] == 1,
+                      "16 bits, and channels lie innermost on one side alone");
+        /* More taps would be summed in parts, and the parts are rounded. */
+        REJECT_UNLESS(!has_channels_inside || p->op == OP_max_pool || window_of(p) <= TAPS,
+                      "16 bits, channels lie innermost, and windows have more than 128 taps");
         return NULL;
     }
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
@@ -79,9 +91,7 @@ static const char *avg_reject(const problem *p, const kernel_target *t)
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
-    const pool_attrs a = attrs_of(p, p->attrs);
-    double taps = 1;
-    for (uint32_t i = 0; i < a.kernel->count; i++) taps *= (double)a.kernel->at[i];
+    const double taps = window_of(p);
     const uint32_t last = p->in[0].order[p->in[0].rank - 1], inner = p->in[0].rank - 1u;
     const bool is_vector = last == 1 || last == inner;
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
@@ -132,14 +142,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->x_dim[k] = x->stride[2 + i];
         r->y_dim[k] = y->stride[2 + i];
     }
-    const bool is_last = (r->x_channel == 1 && r->y_channel == 1) || r->channels == 1;
+    const bool is_last = r->channels == 1 ? !is_half(r->type) /* these have the way along the width */
+                                          : r->x_channel == 1 && r->y_channel == 1;
     /* The epilogue counts rows of pixels in the order in which the result lies. */
     bool is_order = p->out[0].order[y->rank - 1] == 1 && p->out[0].order[0] == 0;
     for (uint32_t i = 1; i + 1 < y->rank; i++) is_order = is_order && p->out[0].order[i] == i + 1;
     const bool is_width = (r->x_dim[2] == 1 || r->in[2] == 1) && (r->y_dim[2] == 1 || r->out[2] == 1);
-    r->way = is_last && !is_half(r->type) && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
-             : is_width && pool_width_takes(r)                                                     ? POOL_WIDTH
-                                                                                                   : POOL_ELEMENTS;
+    r->way = is_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
+             : is_width && pool_width_takes(r)                                ? POOL_WIDTH
+                                                                              : POOL_ELEMENTS;
     r->epilogue.has_program = r->after.has_program = false;
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
@@ -178,6 +189,10 @@ static void fold_now(fold *f, float scale)
         r->set->max_bytes(f->y, (const uint8_t *const *)from, f->count, f->n, r->flip);
         return;
     }
+    if (r->size == 2) {
+        r->set->fold_narrow(f->y, (const char *const *)from, f->count, f->n, r->is_max, scale, r->type);
+        return;
+    }
     (r->is_max ? r->set->max_of : r->set->sum_of)(f->y, (const float *const *)from, f->count, f->n, scale);
 }
 
@@ -198,8 +213,7 @@ static void fill(const pool_record *r, void *y, int64_t n, double divisor)
         memset(y, 0x80 ^ r->flip, (size_t)n);
         return;
     }
-    const float v = r->is_max ? -INFINITY : (float)(0 / divisor);
-    for (int64_t i = 0; i < n; i++) ((float *)y)[i] = v;
+    for (int64_t i = 0; i < n; i++) dtype_store_f64(r->type, y, i, r->is_max ? -INFINITY : 0 / divisor);
 }
 
 /* One output pixel of all channels. */

@@ -67,6 +67,9 @@ typedef struct rows_set {
     /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */
     void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
     void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
+    /* As max_of or sum_of, of f16 or bf16; sums are in f32. */
+    void (*fold_narrow)(char *y, const char *const *x, int64_t count, int64_t n, bool is_max, float scale,
+                        sinter_dtype type);
     /* As max_of, of codes of 8 bits. flip: 0x80 where codes have no sign, else 0. */
     void (*max_bytes)(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip);
     /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_pool.inc.h - pools of planes whose widths are adjacent, included once by each instruction set's file.
+/* rows_pool.inc.h - pools of planes whose widths are adjacent, and of 16 bits; included once by each instruction set's
+ * file.
  *
  * A few rows at a time: the input rows of each window are folded to one line, then each line is folded along the width.
  * No line is read right after its store: a load across two stores would wait for both. Loops end with a whole vector
@@ -49,6 +50,31 @@ static void pool_narrow(const rows_pool *p, int64_t at)
     case SINTER_DTYPE_BF16: pool_narrow_as(p->y + at * 2, p->wide, p->n, SINTER_DTYPE_BF16); break;
     default: pool_narrow_as(p->y + at, p->wide, p->n, SINTER_DTYPE_U8); break;
     }
+}
+
+INLINE void fold_narrow_as(char *y, const char *const *x, int64_t count, int64_t n, bool is_max, float scale,
+                           sinter_dtype type)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        const int64_t left = n - i;
+        _Alignas(64) float part[VEC_LANES];
+        vec a = left < L ? pool_load_n(x[0], i, type, left) : pool_load(x[0], i, type);
+        for (int64_t k = 1; k < count; k++) {
+            const vec b = left < L ? pool_load_n(x[k], i, type, left) : pool_load(x[k], i, type);
+            a = is_max ? nan_most(a, b) : v_add(a, b);
+        }
+        v_store(part, is_max ? a : v_mul(a, v_set(scale)));
+        pool_narrow_as(y + 2 * i, part, left < L ? left : L, type);
+    }
+}
+
+static void fold_narrow(char *y, const char *const *x, int64_t count, int64_t n, bool is_max, float scale,
+                        sinter_dtype type)
+{
+    if (type == SINTER_DTYPE_F16 && is_max) fold_narrow_as(y, x, count, n, true, scale, SINTER_DTYPE_F16);
+    else if (type == SINTER_DTYPE_F16) fold_narrow_as(y, x, count, n, false, scale, SINTER_DTYPE_F16);
+    else if (is_max) fold_narrow_as(y, x, count, n, true, scale, SINTER_DTYPE_BF16);
+    else fold_narrow_as(y, x, count, n, false, scale, SINTER_DTYPE_BF16);
 }
 
 static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }
