@@ -171,6 +171,33 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
     return 0;
 }
 
+/* Element i of a result of `shape`, of what was broadcast to it. */
+static double broadcast_at(const gtensor *t, const gtensor *shape, int64_t i)
+{
+    int64_t at = 0, step = 1;
+    for (uint32_t d = 0; d < shape->rank && d < t->rank; d++) {
+        const int64_t size = shape->dim[shape->rank - 1 - d], own = t->dim[t->rank - 1 - d];
+        if (own != 1) at += i % size * step;
+        step *= own;
+        i /= size;
+    }
+    return gtensor_at(t, at);
+}
+
+/* Where a number lies on different sides of another one in two lanes, rounding may leave it the same. */
+static void move_equal(const gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
+{
+    const bool is_equal = !strcmp(n->op, "Equal");
+    if (to->dtype != SINTER_DTYPE_BOOL || (!is_equal && strcmp(n->op, "Cast") != 0)) return;
+    gtensor *const *a = m->value.at[n->in[0]].at[k], *const *b = is_equal ? m->value.at[n->in[1]].at[k] : NULL;
+    if (!dtype_is_float(a[0]->dtype) || a[0]->count != a[lane]->count || (b && b[0]->count != b[lane]->count)) return;
+    for (int64_t i = 0; i < to->count; i++) {
+        const double one = broadcast_at(a[0], to, i) - (b ? broadcast_at(b[0], to, i) : 0);
+        const double two = broadcast_at(a[lane], to, i) - (b ? broadcast_at(b[lane], to, i) : 0);
+        if ((one < 0 && two > 0) || (one > 0 && two < 0)) dtype_store_f64(to->dtype, to->data, i, is_equal);
+    }
+}
+
 gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint32_t lane, gtensor *t)
 {
     const gtensor *first = m->value.at[n->out[output]].at[k][0];
@@ -180,5 +207,6 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(first));
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, to, lane);
+    if (first->count == t->count) move_equal(m, n, k, to, lane);
     return to;
 }
