@@ -60,8 +60,19 @@ static uint32_t image(grow *g, uint64_t types, uint32_t spatial_min, uint32_t sp
     const uint32_t spatial = (uint32_t)grow_between(g, spatial_min, spatial_max);
     gsize d[5] = { grow_size(g), gsize_of(grow_between(g, 1, 8)) };
     for (uint32_t i = 0; i < spatial; i++) d[2 + i] = grow_size(g);
-    return grow_leaf(g, types & T_F32 ? SINTER_DTYPE_F32 : SINTER_DTYPE_F16, d, 2 + spatial, false,
-                     grow_fill(g, SINTER_DTYPE_F32));
+    const sinter_dtype type = types & T_OF(BF16) && grow_one_in(g, 6) ? SINTER_DTYPE_BF16
+                              : types & T_F32                         ? SINTER_DTYPE_F32
+                                                                      : SINTER_DTYPE_F16;
+    return grow_leaf(g, type, d, 2 + spatial, false, grow_fill(g, SINTER_DTYPE_F32));
+}
+
+/* Groups of a convolution: a divisor of the channels. */
+static int64_t groups_of(grow *g, int64_t channels)
+{
+    if (grow_one_in(g, 4)) return channels;
+    if (!grow_one_in(g, 4)) return 1;
+    const int64_t wanted = grow_between(g, 2, 4);
+    return channels % wanted ? 1 : wanted;
 }
 
 /* Kernel, strides, dilations and pads such that each axis fits everywhere. False where none does. */
@@ -70,8 +81,8 @@ static bool window(grow *g, uint32_t x, int64_t *kernel, int64_t *stride, int64_
     const uint32_t spatial = grow_rank(g, x) - 2;
     for (uint32_t i = 0; i < spatial; i++) {
         const int64_t least = gsize_min(g, grow_dim(g, x, 2 + i));
-        kernel[i] = grow_between(g, 1, 3);
-        dilation[i] = grow_one_in(g, 5) ? 2 : 1;
+        kernel[i] = grow_one_in(g, 8) ? grow_between(g, 4, 7) : grow_between(g, 1, 3);
+        dilation[i] = grow_one_in(g, 5) ? grow_between(g, 2, 3) : 1;
         stride[i] = grow_one_in(g, 3) ? 2 : grow_one_in(g, 10) ? 3 : 1;
         pads[i] = kernel[i] > 1 ? grow_below(g, 2) : 0;
         pads[spatial + i] = kernel[i] > 1 ? grow_one_in(g, 4) ? grow_below(g, 2) : pads[i] : 0;
@@ -88,8 +99,7 @@ static bool conv(grow *g, const gop *op)
     const uint32_t spatial = grow_rank(g, x) - 2;
     const int64_t channels = grow_dim(g, x, 1).at[0];
     if (!channels || !window(g, x, kernel, stride, dilation, pads)) return false;
-    int64_t groups = grow_one_in(g, 4) ? channels : grow_one_in(g, 4) && channels % 2 == 0 ? 2 : 1;
-    const int64_t outs = groups * grow_between(g, 1, groups > 1 ? 2 : 9);
+    const int64_t groups = groups_of(g, channels), outs = groups * grow_between(g, 1, groups > 1 ? 3 : 9);
     const bool is_turned = op->arg == 1;
     w[0] = is_turned ? channels : outs;
     w[1] = (is_turned ? outs : channels) / groups;
@@ -105,6 +115,7 @@ static bool conv(grow *g, const gop *op)
     if (grow_one_in(g, 6) && !is_turned) grow_text(g, n, "auto_pad", grow_one_in(g, 2) ? "SAME_UPPER" : "SAME_LOWER");
     else grow_list(g, n, "pads", pads, 2 * spatial);
     if (groups > 1) grow_int(g, n, "group", groups);
+    if (grow_type(g, x) == SINTER_DTYPE_BF16) grow_since(g, 22);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -270,7 +281,7 @@ static bool einsum(grow *g, const gop *op)
 const gop gops_compute[] = {
     { "MatMul", 13, 0, 12, matmul, 0, T_F | T_OF(I32), 0 }, { "Gemm", 13, 0, 6, gemm, 0, T_F, 0 },
     { "Einsum", 12, 0, 2, einsum, 0, T_F, 0 },
-    { "Conv", 11, 0, 10, conv, 0, TC, 0 },                  { "ConvTranspose", 11, 0, 3, conv, 1, TC, 0 },
+    { "Conv", 11, 0, 10, conv, 0, TC | T_OF(BF16), 0 },            { "ConvTranspose", 11, 0, 3, conv, 1, TC, 0 },
     { "MaxPool", 12, 0, 4, pool, 0, TC, 0 },                { "AveragePool", 19, 0, 4, pool, 1, TC, 0 },
     { "LpPool", 18, 0, 1, pool, 2, T_F32, 0 },
     { "GlobalAveragePool", 1, 0, 3, global_pool, 0, TC, 0 }, { "GlobalMaxPool", 1, 0, 2, global_pool, 0, TC, 0 },
