@@ -29,6 +29,40 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_finish)(gemm_ti
         t->residual = (const char *)t->residual + rows * t->ldr * (t->flags & GEMM_TILE_NARROW_RESIDUAL ? 2 : 4);
 }
 
+#if UNIT_IS_NARROW
+/* The same for all rows of whole registers that become bf16, two at a time: most of what a convolution with few terms
+ * takes. Bounds that are infinite clip nothing. */
+static inline __attribute__((always_inline)) bool UNIT_NAME(tile_narrow)(const gemm_tile *t, const float *sums,
+                                                                         const int wide)
+{
+    const uint32_t wanted = GEMM_TILE_NARROW_C | (t->residual ? GEMM_TILE_NARROW_RESIDUAL : 0u);
+    if (wide % 2 || t->cols != 16 * wide || t->flags & GEMM_TILE_ALPHA || (t->flags & wanted) != wanted) return false;
+    const bool is_clipped = t->flags & GEMM_TILE_CLIP;
+    const vec lo = v_set(is_clipped ? t->lo : -INFINITY), hi = v_set(is_clipped ? t->hi : INFINITY);
+    const uint16_t *residual = t->residual;
+    uint16_t *c = t->c;
+    vec bias[4] = { v_zero(), v_zero(), v_zero(), v_zero() };
+    for (int j = 0; j < wide && t->bias; j++)
+        bias[j] = t->flags & GEMM_TILE_NARROW_BIAS ? v_load_bf16((const uint16_t *)t->bias + 16 * j)
+                                                   : v_load((const float *)t->bias + 16 * j);
+    for (int32_t i = 0; i < t->rows; i++, sums += 16 * wide, c += t->ldc) {
+        UNROLL for (int j = 0; j < wide; j += 2)
+        {
+            vec low = v_add(v_load(sums + 16 * j), bias[j]), high = v_add(v_load(sums + 16 * j + 16), bias[j + 1]);
+            if (residual) {
+                low = v_add(low, v_load_bf16(residual + 16 * j));
+                high = v_add(high, v_load_bf16(residual + 16 * j + 16));
+            }
+            low = v_min(hi, v_max(lo, low));
+            high = v_min(hi, v_max(lo, high));
+            _mm512_storeu_si512(c + 16 * j, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        }
+        if (residual) residual += t->ldr;
+    }
+    return true;
+}
+#endif
+
 static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm_tile *t, const int high,
                                                                       const int wide)
 {
@@ -86,6 +120,9 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
         if (wide > 1) _tile_stored(3, below + 16, 4 * ldc);
     }
     if (is_whole) return;
+#if UNIT_IS_NARROW
+    if (UNIT_NAME(tile_narrow)(t, c, wide)) return;
+#endif
     gemm_tile end = *t;
     int32_t left = t->rows;
     for (; left >= AMX_ROWS; left -= AMX_ROWS, c += AMX_ROWS * ldc) UNIT_NAME(tile_finish)(&end, c, AMX_ROWS, wide);
