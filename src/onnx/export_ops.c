@@ -434,10 +434,9 @@ void export_lp_norm(exporter *x, const ir_node *n, const export_row *row)
 /* ONNX's inputs and attributes are the op's; names of activations stay as the model had them. */
 #define EXPORT_RNN(x, to, n, a)                                                                                        \
     do {                                                                                                               \
-        int64_t hidden = 0;                                                                                            \
-        if (!dim_is_const((x)->g->dims, ir_value_at((x)->g, (n)->in[2])->dim[2], &hidden))                             \
-            EXPORT_FAIL(x, UNSUPPORTED, "a recurrent layer whose width is not known");                                 \
-        node_int(x, to, "hidden_size", hidden);                                                                        \
+        int64_t hidden = 0; /* may be left out: the weights have it, too */                                            \
+        if (dim_is_const((x)->g->dims, ir_value_at((x)->g, (n)->in[2])->dim[2], &hidden))                              \
+            node_int(x, to, "hidden_size", hidden);                                                                    \
         node_text(x, to, "direction", attr_items_rnn_direction[(a)->direction]);                                       \
         node_texts(x, to, "activations", (a)->activations);                                                            \
         node_floats(x, to, "activation_alpha", &(a)->alpha);                                                           \

@@ -40,13 +40,13 @@ static sinter_status slide(infer_ctx *c, window_attrs w, uint32_t axis, uint32_t
         return FAIL(c->e, INVALID_MODEL, "kernel is %" PRId64 " along spatial axis %" PRIu32 ", wanted at least 1",
                     value, axis);
     }
-    if (dim_is_const(t, in, &size) && size > 0 && dim_is_const(t, rest, &value) && value < 0 && !is_ceil) {
+    *out = dim_add(t, is_ceil ? dim_ceildiv(t, rest, stride) : dim_floordiv(t, rest, stride), dim_const(t, 1));
+    if (is_ceil) *out = dim_min(t, *out, dim_ceildiv(t, dim_add(t, in, begin), stride));
+    if (dim_is_const(t, in, &size) && size > 0 && dim_is_const(t, is_ceil ? *out : rest, &value) && value < 0) {
         return FAIL(c->e, INVALID_MODEL,
                     "window of %s is larger than the padded input of %s along spatial axis %" PRIu32,
                     infer_dim_text(c, extent), infer_dim_text(c, padded), axis);
     }
-    *out = dim_add(t, is_ceil ? dim_ceildiv(t, rest, stride) : dim_floordiv(t, rest, stride), dim_const(t, 1));
-    if (is_ceil) *out = dim_min(t, *out, dim_ceildiv(t, dim_add(t, in, begin), stride));
     if (dim_is_const(t, *out, &value) && value < 0) *out = dim_const(t, 0); /* an empty input */
     return SINTER_OK;
 }
