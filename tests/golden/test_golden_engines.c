@@ -23,6 +23,8 @@ static const struct {
       "a = Conv x %16,3,3,3 %16 pads=[1,1,1,1]; b = Relu a; c = Conv b %16,16,3,3 pads=[1,1,1,1]; d = Add b c;"
       "e = Conv d %16,1,3,3 group=16 strides=[2,2] pads=[1,1,1,1]; f = Conv e %8,16,1,1; y = Sigmoid f; out y" },
     { "2.0/transposed", "in x f32 1,4,5,6; a = ConvTranspose x %4,6,3,3 strides=[2,2]; y = Relu a; out y" },
+    { "2.2/transposed_by_channel",
+      "in x f32 1,8,5,6; a = ConvTranspose x %8,1,3,3 strides=[2,2] group=8; y = Relu a; out y" },
     { "2.0/product", "sym N 1 4 9; in x f32 N,24; a = MatMul x %24,40; b = Add a %40; c = Erf b; d = MatMul c %40,8;"
                      "y = Softmax d axis=1; out y" },
     { "2.0/recurrent", "sym S 1 3 5; in x f32 S,2,6; h, k, c = LSTM x %1,20,6 %1,20,5 hidden_size=5; out h; out c" },
