@@ -37,7 +37,7 @@ typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
     X(memory_max, (uint64_t)1 << 40, 1u << 16, UINT64_MAX,                                                  \
       "Bytes that one build, engine or context holds; by default at most half of the machine's.")           \
     X(fold_max, (uint64_t)1 << 28, 0, UINT64_MAX, "Bytes of one constant folded from far fewer elements.")  \
-    X(loop_max, (uint64_t)1 << 31, 1, INT64_MAX, "Iterations of one Loop.")
+    X(loop_max, (uint64_t)1 << 31, 1, INT64_MAX, "Iterations of one Loop or Scan.")
 
 typedef struct sinter_limits {
 #define SINTER_X(name, initial, min, max, text) uint64_t name;

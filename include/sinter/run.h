@@ -140,7 +140,7 @@ SINTER_API sinter_status sinter_context_max_output_size(sinter_context *context,
  * Results stay valid until the next run. After an error the context can be used again.
  * Errors: INVALID_ARG (an input is missing, or shapes disagree), INVALID_MODEL (an index in the data is out of range;
  * the error names the step and the value, and the results have no meaning), NO_MEMORY, CANCELLED, UNSUPPORTED (a Loop
- * ran more than loop_max iterations; the error names the Loop). */
+ * or a Scan would run more than loop_max iterations; the error names it). */
 SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
 
 /* Ends the current run with CANCELLED. Any thread may call it; the context must not be destroyed during the call. A run

@@ -1478,7 +1478,7 @@ state as it was. After a run that failed half-way, runs fail with INVALID_ARG un
 Results stay valid until the next run. After an error the context can be used again.
 Errors: INVALID_ARG (an input is missing, or shapes disagree), INVALID_MODEL (an index in the data is out of range;
 the error names the step and the value, and the results have no meaning), NO_MEMORY, CANCELLED, UNSUPPORTED (a Loop
-ran more than loop_max iterations; the error names the Loop).
+or a Scan would run more than loop_max iterations; the error names it).
 """),
     "sinter_context_run_async": (c_int, [c_void_p, POINTER(sinter_error)], "context error",
 """Starts a run and returns. The memory of inputs and outputs must stay valid until sinter_context_wait has returned.
@@ -2163,7 +2163,7 @@ LIMITS = (('nodes_max', 1048576, 'Nodes of a graph after functions are expanded.
   1099511627776,
   "Bytes that one build, engine or context holds; by default at most half of the machine's."),
  ('fold_max', 268435456, 'Bytes of one constant folded from far fewer elements.'),
- ('loop_max', 2147483648, 'Iterations of one Loop.'))
+ ('loop_max', 2147483648, 'Iterations of one Loop or Scan.'))
 
 # (name, value, bits of an element, text)
 DTYPES = (('NONE', 0, 0, 'none'),

@@ -122,7 +122,7 @@ static void nd_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         for (uint32_t k = 0; k < r->parts && is_inside; k++) {
             int64_t pick = 0;
             is_inside = index_pick(j->k, r->type, j->k->in[1], i * r->parts + k, r->limit[k], &pick);
-            from += pick * r->step[k];
+            if (is_inside) from += pick * r->step[k];
         }
         char *to = (char *)j->k->out[0] + i * r->block;
         if (is_inside) element(r->block, to, (const char *)j->k->in[0] + from);

@@ -106,7 +106,7 @@ static void place(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         for (uint32_t k = 0; k < r->parts && is_inside; k++) {
             int64_t pick = 0;
             is_inside = index_pick(j->k, r->type, j->k->in[1], i * r->parts + k, r->limit[k], &pick);
-            at += pick * r->step[k];
+            if (is_inside) at += pick * r->step[k];
         }
         if (!is_inside) continue;
         char *y = (char *)j->k->out[0] + at;

@@ -129,11 +129,13 @@ sinter_status context_prepare_value(context *c, uint32_t v)
             return FAIL(&c->e, INVALID_MODEL, "value '%s' would have size %lld on axis %u", name,
                         (long long)out->dim[i], i);
     }
+    const int64_t offset = c->now->dim[x->offset], bits = sinter_dtype_bits(out->dtype);
+    if (!i64_mul(count, bits, &count)) /* also where an axis is empty: kernels multiply the others */
+        return FAIL(&c->e, INVALID_MODEL, "value '%s' would have too many elements", name);
     const bool is_empty = view_count(out) == 0;
     calm_strides(out, is_empty);
     uint64_t size;
     TRY(NOTE(&c->e, storage_room(c, v, &size), "making room for '%s'", name));
-    const int64_t offset = c->now->dim[x->offset], bits = sinter_dtype_bits(out->dtype);
     int64_t low, high, last_bit;
     bool ok = is_empty || extent(out, offset, &low, &high);
     ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) &&

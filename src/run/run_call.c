@@ -324,7 +324,9 @@ static view slice_of(const view *whole, uint32_t axis, int64_t at)
         v.dim[k] = whole->dim[i];
         v.stride[k++] = whole->stride[i];
     }
-    v.data = (uint8_t *)whole->data + at * whole->stride[axis] * (int64_t)(sinter_dtype_bits(whole->dtype) / 8);
+    /* The strides of what is empty are never taken, and may be any number. */
+    const int64_t skipped = view_count(whole) ? at * whole->stride[axis] : 0;
+    v.data = (uint8_t *)whole->data + skipped * (int64_t)(sinter_dtype_bits(whole->dtype) / 8);
     return v;
 }
 
@@ -389,6 +391,10 @@ static sinter_status run_scan(context *c, uint32_t step)
     }
     TRY(start_carried(&r, 0));
     for (uint32_t i = 0; i < scanned; i++) TRY(scan_in(&r, a, i, trip, trip));
+    const uint64_t limit = c->e.limits.loop_max; /* slices without elements take no memory: there may be any number */
+    if ((uint64_t)trip > limit)
+        return FAIL(&c->e, UNSUPPORTED, "a scan over %lld slices passes the limit loop_max, %llu iterations",
+                    (long long)trip, (unsigned long long)limit);
     for (int64_t k = 0; k < trip; k++) {
         for (uint32_t i = 0; i < scanned; i++) TRY(scan_in(&r, a, i, k, trip));
         TRY(context_run_region(c, r.s->region[0]));

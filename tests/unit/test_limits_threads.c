@@ -203,6 +203,108 @@ static void loops_end(void)
     sinter_buffer_free(&b);
 }
 
-static const test tests[] = { T(builds_stay_below),      T(contexts_stay_below), T(engines_are_counted_whole),
-                              T(sizes_that_nothing_has), T(loops_end),           { 0 } };
+/* Slices without elements take no memory: a scan over any number of them ends all the same. */
+static void scans_end(void)
+{
+    bytes g = { 0 }, body = { 0 };
+    bytes_put(&g, 11, onnx_value("x", 1, (int64_t[]){ -1, 0 }, 2, ""));
+    bytes_put(&body, 11, onnx_value("s", 1, (int64_t[]){ 0 }, 1, ""));
+    bytes_put(&body, 1, onnx_node_bytes("Sin", "sin", "s", "s1"));
+    bytes_put(&body, 12, onnx_value("s1", 1, (int64_t[]){ 0 }, 1, ""));
+    bytes n = onnx_node_bytes("Scan", "slices", "x", "y");
+    bytes_put(&n, 5, onnx_attr_int("num_scan_inputs", 1));
+    bytes_put(&n, 5, onnx_attr_graph("body", body));
+    bytes_put(&g, 1, n);
+    bytes_put(&g, 12, onnx_value("y", 1, (int64_t[]){ -1, 0 }, 2, ""));
+    const bytes model = onnx_model_bytes(g, 17);
+    const sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF };
+    const sinter_limits limits = { .loop_max = 1000 };
+    const sinter_env_options env = { .struct_size = sizeof env, .limits = &limits };
+    const sinter_engine_options lo = { .struct_size = sizeof lo, .env = &env, .threads = 1 };
+    sinter_error error = { 0 };
+    sinter_buffer b = { 0 };
+    sinter_engine *e = NULL;
+    sinter_context *c = NULL;
+    float x = 0;
+    if (!CHECK_EQ(sinter_build_memory(model.at, model.size, &o, &b, &error), SINTER_OK)) printf("%s\n", error.text);
+    free(model.at);
+    if (CHECK_EQ(sinter_engine_load_memory(b.data, b.size, &lo, &e, &error), SINTER_OK)) {
+        CHECK_EQ(sinter_context_create(e, NULL, &c, NULL), SINTER_OK);
+        for (int64_t slices = 1000; slices <= 1001; slices++) {
+            const sinter_tensor in = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { slices, 0 }, .data = &x };
+            CHECK_EQ(sinter_context_set_input(c, "x", &in, NULL), SINTER_OK);
+            error = (sinter_error){ 0 };
+            CHECK_EQ(sinter_context_run(c, &error), slices == 1000 ? SINTER_OK : SINTER_UNSUPPORTED);
+            if (slices > 1000) CHECK_HAS(error.text, "loop_max, 1000 iterations");
+        }
+    }
+    sinter_context_destroy(c);
+    sinter_engine_release(e);
+    sinter_buffer_free(&b);
+}
+
+/* ---- indices of any value ---- */
+
+/* An index may be any number: it is refused by name, and nothing is computed from it. */
+static void indices_of_any_value(void)
+{
+    static const struct {
+        const char *op, *inputs;
+        int64_t index[2], y[3];
+        uint32_t rank;
+    } list[] = {
+        { "Gather", "x,i", { 2, 2 }, { 2, 2, 4 }, 3 },         { "GatherND", "x,i", { 2, 2 }, { 2 }, 1 },
+        { "GatherElements", "x,i", { 2, 2 }, { 2, 2 }, 2 },    { "ScatterND", "x,i,u", { 2, 2 }, { 3, 4 }, 2 },
+        { "ScatterElements", "x,i,u", { 2, 2 }, { 3, 4 }, 2 },
+    };
+    static const int64_t hostile[] = { INT64_MAX, INT64_MIN, INT64_MAX - 3, INT64_MIN + 4, (int64_t)1 << 61, -5, 4 };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        bytes g = { 0 };
+        bytes_put(&g, 11, onnx_value("x", 1, (int64_t[]){ 3, 4 }, 2, ""));
+        bytes_put(&g, 11, onnx_value("i", 7, list[k].index, 2, ""));
+        const uint32_t u_rank = k == 3 ? 1 : 2;
+        if (strchr(list[k].inputs, 'u')) bytes_put(&g, 11, onnx_value("u", 1, (int64_t[]){ 2, 2 }, u_rank, ""));
+        bytes_put(&g, 1, onnx_node_bytes(list[k].op, "by index", list[k].inputs, "y"));
+        bytes_put(&g, 12, onnx_value("y", 1, list[k].y, list[k].rank, ""));
+        const bytes model = onnx_model_bytes(g, 17);
+        const sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF };
+        const sinter_engine_options lo = { .struct_size = sizeof lo, .threads = 1 };
+        sinter_error error = { 0 };
+        sinter_buffer b = { 0 };
+        sinter_engine *e = NULL;
+        sinter_context *c = NULL;
+        if (!CHECK_EQ(sinter_build_memory(model.at, model.size, &o, &b, &error), SINTER_OK))
+            printf("%s: %s\n", list[k].op, error.text);
+        free(model.at);
+        if (!CHECK_EQ(sinter_engine_load_memory(b.data, b.size, &lo, &e, &error), SINTER_OK)) continue;
+        CHECK_EQ(sinter_context_create(e, NULL, &c, NULL), SINTER_OK);
+        float x[12] = { 0 }, u[4] = { 0 };
+        int64_t index[4] = { 0, 1, 1, 2 };
+        const sinter_tensor tx = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { 3, 4 }, .data = x },
+                            ti = { .dtype = SINTER_DTYPE_I64, .rank = 2, .dim = { 2, 2 }, .data = index },
+                            tu = { .dtype = SINTER_DTYPE_F32, .rank = u_rank, .dim = { 2, 2 }, .data = u };
+        CHECK_EQ(sinter_context_set_input(c, "x", &tx, NULL), SINTER_OK);
+        CHECK_EQ(sinter_context_set_input(c, "i", &ti, NULL), SINTER_OK);
+        if (strchr(list[k].inputs, 'u')) CHECK_EQ(sinter_context_set_input(c, "u", &tu, NULL), SINTER_OK);
+        for (size_t at = 0; at < 4; at++) {
+            for (size_t n = 0; n < sizeof hostile / sizeof *hostile; n++) {
+                const int64_t kept = index[at];
+                index[at] = hostile[n];
+                error = (sinter_error){ 0 };
+                CHECK_EQ(sinter_context_run(c, &error), SINTER_INVALID_MODEL);
+                CHECK_HAS(error.text, "'by index'");
+                index[at] = kept;
+            }
+        }
+        CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+        sinter_context_destroy(c);
+        sinter_engine_release(e);
+        sinter_buffer_free(&b);
+    }
+}
+
+static const test tests[] = {
+    T(builds_stay_below), T(contexts_stay_below), T(engines_are_counted_whole), T(sizes_that_nothing_has),
+    T(loops_end),         T(scans_end),           T(indices_of_any_value),      { 0 }
+};
 TEST_MAIN(tests)
