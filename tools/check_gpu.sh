@@ -45,6 +45,7 @@ gpu_unit() {
 # One process, a thread for each GPU of the machine; with one GPU, two threads on it.
 gpu_devices() {
     local gpu=(/dev/nvidia[0-9]*) names=() i
+    [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || IFS=, read -ra gpu <<<"$CUDA_VISIBLE_DEVICES"
     for i in "${!gpu[@]}"; do names+=("cuda:$i"); done
     [ ${#names[@]} -gt 1 ] || names=("$device" "$device")
     LD_LIBRARY_PATH=$PWD/build timeout 120 build/tests/example_several_devices examples/digits/digits.onnx cpu "${names[@]:0:7}" || return 1

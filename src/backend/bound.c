@@ -20,10 +20,19 @@ static double growth(kernel_numerics numerics)
     return numerics == KERNEL_TRANSFORMED ? 16 : numerics == KERNEL_RELAXED ? 1.7e7 : 1;
 }
 
-/* What rounds apart from the result's own size: weights of an average, over values of about 1; and integers cut off
- * between two pixels, where a last bit decides. */
+/* A position in an image of `size` pixels is rounded to f32. Values of about 1 differ by up to 2 from pixel to pixel. */
+static double rounded_position(const problem *p)
+{
+    double size = 1;
+    for (uint32_t i = 2; i < p->in[0].rank; i++) size = fmax(size, (double)p->in[0].dim[i].opt);
+    return 2 * size * epsilon(SINTER_DTYPE_F32);
+}
+
+/* What rounds apart from the result's own size: weights of an average, over values of about 1; positions between
+ * pixels; and integers cut off between two pixels, where a last bit decides. */
 static double rounded_before(const problem *p, sinter_dtype result, double terms)
 {
+    if (p->op == OP_grid_sample) return rounded_position(p);
     if (p->op == OP_attention) return epsilon(SINTER_DTYPE_F32) * (4 + 2 * sqrt(terms));
     return p->op == OP_resize && !dtype_is_float(result) ? 1 : 0;
 }

@@ -2,7 +2,8 @@
 /* concat.c - concatenation by address: each input becomes a part of the result.
  *
  * Where the kernel that makes an input can write with strides and nobody has read the input yet, it writes straight
- * into the result; otherwise one copy moves it there. Either way no step is left that does the joining. */
+ * into the result; otherwise one copy moves it there. Either way no step is left that does the joining. Parts begin at
+ * whole bytes: types of fewer than 8 bits are joined by a kernel. */
 #include "tune/lower.h"
 #include "tune/work.h"
 
@@ -108,7 +109,7 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         *slot = part;
         const uint32_t target = l->p->value.count - 1;
         const uint32_t from = lower_current(l, w->in[i]); /* in an earlier part, where it is an operand again */
-        if (sinter_dtype_bits(o->dtype) < 8 || !may_replace(l, from, target, o) || !work_redirect(l, from, target))
+        if (!may_replace(l, from, target, o) || !work_redirect(l, from, target))
             TRY(work_copy_into(l, from, target, w->name));
     }
     *value = whole;

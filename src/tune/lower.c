@@ -164,7 +164,7 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
     } else if (traits & HOST) {
         TRY(work_reference(l, &w, STEP_KERNEL, value));
     } else if (n->op == OP_concat && !l->o->reference_only && !n->epilogue && n->count_in > 1 &&
-               !work_is_for_host(l, &w)) {
+               sinter_dtype_bits(w.out[0].dtype) >= 8 && !work_is_for_host(l, &w)) { /* parts begin at whole bytes */
         TRY(concat_lower(l, &w, value));
     } else if (l->region == 1 && lower_updates_state(l, n)) {
         TRY(work_update(l, &w, value));

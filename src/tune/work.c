@@ -252,7 +252,7 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
         work_order_plain(v.rank, row);
         order = row;
     }
-    if (!fresh && work_is_dense_in(l, &v, order)) return *out = value, SINTER_OK;
+    if (!fresh && work_lies_dense(l, &v, order)) return *out = value, SINTER_OK;
     if (!lower_facts(l)) return FAIL_MEMORY(l->e, "a copy");
     for (uint32_t i = fresh ? 0 : l->value.at[value].converted; i; i = l->converted.at[i - 1].before)
         if (memcmp(l->converted.at[i - 1].order, order, v.rank) == 0)

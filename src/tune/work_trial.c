@@ -184,7 +184,9 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
         if (!w->in[i]) continue;
         const plan_value *v = &l->p->value.at[w->in[i]];
         p->in[i].dtype = v->dtype;
-        p->in[i].is_const = lower_is_const(l, w->in[i]);
+        /* A view whose sizes or place symbols decide cannot be packed while building. */
+        view known;
+        p->in[i].is_const = lower_is_const(l, w->in[i]) && tune_const_view(l->p, w->in[i], &known);
         set_dims(l, &p->in[i], v->dim, v->rank);
     }
     problem_unify(p);

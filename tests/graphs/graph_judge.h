@@ -53,6 +53,11 @@ gtensor *judge_factors(gmodel *m, const gtensor *t, bool small);
 /* The small factors alone give numbers that are too small for f32, or the large ones such that are too large: what the
  * product is depends on the order. */
 bool judge_is_open_product(const gtensor *small, const gtensor *large);
+/* Operators whose results are roots of sums of powers, and operands whose powers f32 may not hold. */
+bool judge_is_norm(const char *op);
+bool judge_is_open_norm(const gtensor *t);
+/* Are there different numbers that rounding may make equal? Then nobody knows how many Unique finds. */
+bool judge_may_join(gmodel *m, gtensor *const *lanes);
 /* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
 bool judge_is_list(const gmodel *m, const gnode *n);
 bool judge_list(gmodel *m, const gnode *n, uint32_t env_index);

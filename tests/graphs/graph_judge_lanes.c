@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- rounding ---- */
 
@@ -93,8 +94,12 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t
 
 /* ---- numbers too small for their type ---- */
 
-/* Below this a function of f32 may give 0 (scalar_error.c). */
-static const double faint = 0x1p-119;
+/* Below this a function of f32 may give 0 (scalar_error.c). The root of a sum of powers may be 0 where the powers, up to
+ * the third, are as small. */
+static double faint_of(const char *op)
+{
+    return judge_is_norm(op) ? 0x1p-39 : 0x1p-119;
+}
 
 static double smallest_of(sinter_dtype dtype)
 {
@@ -121,6 +126,7 @@ static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtenso
     const sinter_dtype dtype = to->dtype;
     if (dtype == SINTER_DTYPE_F64 || !dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 8 || gop_moves(n->op))
         return;
+    const double faint = faint_of(n->op);
     const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(dtype) == 16 && !is_exact_op(n->op));
     for (int64_t i = 0; i < to->count; i++) {
         const double x = gtensor_at(from, i), y = gtensor_at(to, i);
@@ -128,6 +134,43 @@ static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtenso
         if (x == 0 && zeros) dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
         else if (x != 0 && fabs(x) < faint) dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
     }
+}
+
+bool judge_is_norm(const char *op)
+{
+    return !strcmp(op, "ReduceL2") || !strcmp(op, "LpPool") || !strcmp(op, "GlobalLpPool") ||
+           !strcmp(op, "LpNormalization");
+}
+
+bool judge_is_open_norm(const gtensor *t)
+{
+    for (int64_t i = 0; dtype_is_float(t->dtype) && i < t->count; i++)
+        if (isfinite(gtensor_at(t, i)) && fabs(gtensor_at(t, i)) > 0x1p40) return true;
+    return false;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool judge_may_join(gmodel *m, gtensor *const *lanes)
+{
+    const gtensor *t = lanes[0];
+    if (!dtype_is_float(t->dtype) || sinter_dtype_bits(t->dtype) <= 8) return false;
+    double *x = ARENA_NEW(m->a, double, (size_t)t->count + 1), spread = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        if (!isfinite(gtensor_at(t, i))) continue;
+        x[count++] = gtensor_at(t, i);
+        for (uint32_t lane = 1; lane < G_LANES; lane++)
+            spread = fmax(spread, fabs(gtensor_at(lanes[lane], i) - gtensor_at(t, i)));
+    }
+    qsort(x, (size_t)count, sizeof *x, compare_numbers);
+    for (int64_t i = 1; i < count; i++)
+        if (x[i] != x[i - 1] && x[i] - x[i - 1] <= 8 * spread) return true;
+    return false;
 }
 
 bool judge_is_open_product(const gtensor *small, const gtensor *large)
@@ -171,6 +214,48 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
     return 0;
 }
 
+/* The group of element i: its index without the axes over which MeanVarianceNormalization takes means. */
+static int64_t group_of(const gtensor *t, const gattr *axes, int64_t i)
+{
+    int64_t group = 0, step = 1;
+    for (uint32_t d = t->rank; d-- > 0; i /= t->dim[d]) {
+        bool is_axis = !axes && d != 1; /* the default: [0, 2, 3] */
+        for (uint32_t a = 0; axes && a < axes->count; a++)
+            is_axis = is_axis || axes->ints[a] == (int64_t)d || axes->ints[a] == (int64_t)d - (int64_t)t->rank;
+        if (is_axis) continue;
+        group += i % t->dim[d] * step;
+        step *= t->dim[d];
+    }
+    return group;
+}
+
+/* The rounding of a mean moves all elements of its group alike. MeanVarianceNormalization divides that by the deviation,
+ * to which it adds hardly anything. */
+static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
+{
+    if (strcmp(n->op, "MeanVarianceNormalization") != 0) return;
+    const gtensor *x = m->value.at[n->in[0]].at[k][0];
+    const gattr *axes = gnode_find(n, "axes");
+    double *sum = ARENA_NEW(m->a, double, 4 * ((size_t)x->count + 1));
+    double *squares = sum + x->count + 1, *count = squares + x->count + 1, *largest = count + x->count + 1;
+    for (int64_t i = 0; i < x->count; i++) {
+        const int64_t g = group_of(x, axes, i);
+        sum[g] += gtensor_at(x, i);
+        count[g] += 1;
+        largest[g] = fmax(largest[g], fabs(gtensor_at(x, i)));
+    }
+    for (int64_t i = 0; i < x->count; i++) {
+        const int64_t g = group_of(x, axes, i);
+        const double d = gtensor_at(x, i) - sum[g] / count[g];
+        squares[g] += d * d;
+    }
+    for (int64_t i = 0; i < x->count && x->count == to->count; i++) {
+        const int64_t g = group_of(x, axes, i);
+        const double by = judge_unit(x->dtype) * largest[g] / (sqrt(squares[g] / count[g]) + 1e-9);
+        dtype_store_f64(to->dtype, to->data, i, gtensor_at(to, i) + (lane == 1 ? by : -by));
+    }
+}
+
 /* Element i of a result of `shape`, of what was broadcast to it. */
 static double broadcast_at(const gtensor *t, const gtensor *shape, int64_t i)
 {
@@ -208,5 +293,6 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, to, lane);
     if (first->count == t->count) move_equal(m, n, k, to, lane);
+    move_mean(m, n, k, to, lane);
     return to;
 }
