@@ -76,8 +76,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "A calibration cache, as `sinter calibrate` and TensorRT write it: with --allow int8 its ranges are taken.")    \
     X(onnx_path, TEXT, "onnx-path", V_QUANTIZE, "MODEL", "The model; the same as MODEL.onnx.")                        \
     X(output_path, TEXT, "output-path", V_QUANTIZE, "OUT", "The file to write; the same as --output.")                \
-    X(calibration_method, WORD, "calibration-method", V_QUANTIZE, "max|entropy",                                      \
-      "max is --method minmax, entropy is --method entropy2. Default: entropy for int8, max for fp8.")                \
+    X(calibration_method, WORD, "calibration-method", V_QUANTIZE, "max|entropy|rtn_dq|awq_clip|awq_lite|awq_full",    \
+      "max is --method minmax, entropy is --method entropy2. Default: entropy for int8, max for fp8. The others are "  \
+      "of int4: the same as --weight-method.")                                                                        \
     X(calibration_cache_path, TEXT, "calibration-cache-path", V_QUANTIZE, "CACHE", "The same as --calib.")            \
     X(op_types_to_quantize, TEXT, "op-types-to-quantize", V_QUANTIZE, "OP,OP",                                        \
       "Conv, MatMul, Gemm: what is quantised. Default: all.")                                                         \
@@ -88,7 +89,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Nodes that stay in f32, by name. May be repeated.")                                                            \
     X(lint, FLAG, "lint", V_QUANTIZE, "",                                                                             \
       "Writes nothing, and says which rules for QuantizeLinear and DequantizeLinear the nodes of a model break.")     \
-    X(dq_only, FLAG, "dq-only", V_QUANTIZE, "", "Weights are stored in 8 bits before a DequantizeLinear: always so.") \
+    X(dq_only, FLAG, "dq-only", V_QUANTIZE, "", "Weights are stored as codes before a DequantizeLinear: always so.") \
     X(high_precision_dtype, WORD, "high-precision-dtype", V_QUANTIZE, "fp32",                                         \
       "What is not quantised stays in fp32: no other type is written.")                                               \
     X(weights, TEXT, "weights", V_REFIT, "FILE",                                                                      \

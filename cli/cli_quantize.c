@@ -101,11 +101,34 @@ static void choice_free(choice *c)
 
 /* ---- ranges ---- */
 
+/* --calibration-method is a word of --method or of --weight-method. */
+static bool method_read(args *a)
+{
+    static const char *const of_weights[] = { "rtn_dq", "awq_clip", "awq_lite", "awq_full" };
+    const bool is_int4 = a->quantize.quantize_mode == SINTER_QUANTIZE_INT4;
+    if (!a->calibration_method) return true;
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(a->calibration_method, of_weights[i]) != 0) continue;
+        a->quantize.weight_method = (sinter_weight_method)(SINTER_WEIGHT_RTN + i);
+        if (is_int4) return true;
+        return cli_fail("--calibration-method %s is a method of --quantize-mode int4", a->calibration_method) == 0;
+    }
+    if (!is_int4) return true;
+    return cli_fail(
+               "--calibration-method %s is a method of int8 and fp8; int4 has rtn_dq, awq_clip, awq_lite, awq_full",
+               a->calibration_method) == 0;
+}
+
 /* The ranges of --calib, or those that the data give. */
 static bool ranges_make(const args *a, model_setup *setup, model_given *g, sinter_calibration **found)
 {
     sinter_error error = { 0 };
     if (!model_given_make(a, setup, NULL, g)) return false;
+    if (a->quantize.quantize_mode == SINTER_QUANTIZE_INT4) {
+        if (a->calib) return cli_fail("--calib has ranges of data; int4 is of weights alone, and looks at --data") == 0;
+        if (a->quantize.weight_method < SINTER_WEIGHT_AWQ_CLIP || a->data.count) return true;
+        return cli_fail("this method looks at data: --data NAME=FILE is missing; rtn_dq needs none") == 0;
+    }
     if (g->calibration) return true;
     if (!a->data.count) return cli_fail("which ranges? --calib CACHE or --data NAME=FILE is missing") == 0;
     sinter_calibrate_options how = a->calibrate;
@@ -127,12 +150,15 @@ static bool quantize(const args *a, model_setup *setup, const model_given *g, co
     sinter_quantize_options o = a->quantize;
     o.env = &setup->env;
     o.calibration = ranges;
+    o.build = &setup->build;
     o.shape = g->shapes.count ? g->shapes.profile[0].shape : NULL;
     o.shape_count = g->shapes.count && a->shape.count ? g->shapes.profile[0].count : 0;
     o.chosen = chosen;
     o.told = told;
     o.user = c;
-    return sinter_quantize_file(a->file.at[0], &o, a->output, &error) == SINTER_OK || cli_error(&error) == 0;
+    const sinter_status s = sinter_quantize_file(a->file.at[0], &o, a->output, &error);
+    progress_end(&setup->bar);
+    return s == SINTER_OK || cli_error(&error) == 0;
 }
 
 /* ---- --lint ---- */
@@ -185,13 +211,13 @@ int verb_quantize(const args *given)
     }
     if (a.file.count > 1) return cli_fail("two models: '%s' and --onnx-path %s", a.file.at[0], a.file.at[1]);
     model_setup setup;
-    choice c;
+    choice c = { 0 };
     if (!model_setup_make(&a, &setup)) return STATUS_USAGE;
     if (!outputs_check_model(&a, a.output)) return STATUS_FAILED;
     FILE *to = outputs_is_stdout(a.output) ? stderr : stdout;
     model_given g = { 0 };
     sinter_calibration *found = NULL;
-    bool is_good = choice_make(&a, &c);
+    bool is_good = method_read(&a) && choice_make(&a, &c);
     c.j.to = to;
     is_good = is_good && ranges_make(&a, &setup, &g, &found);
     if (is_good && a.json) {
@@ -205,8 +231,9 @@ int verb_quantize(const args *given)
         json_count(&c.j, "quantized", c.taken);
         json_close(&c.j, '}');
     } else if (is_good) {
+        static const char *const modes[] = { "int8", "fp8", "int4" };
         (void)fprintf(to, "wrote %s: %u of %u products with constant weights in %s\n", a.output, c.taken, c.all,
-                      a.quantize.quantize_mode == SINTER_QUANTIZE_FP8 ? "fp8" : "int8");
+                      modes[a.quantize.quantize_mode]);
     }
     sinter_calibration_destroy(found);
     model_given_free(&g, &setup);

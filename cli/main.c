@@ -135,9 +135,10 @@ const cli_verb cli_verbs[] = {
       .file_max = 1,
       .run = verb_calibrate },
     { .name = "quantize",
-      .usage = "MODEL.onnx --calib CACHE|--data NAME=FILE... -o OUT.onnx [options]",
+      .usage = "MODEL.onnx --calib CACHE|--data NAME=FILE...|--quantize-mode int4 -o OUT.onnx [options]",
       .about = "Writes a model with QuantizeLinear and DequantizeLinear around its products, which any runtime takes: "
-               "data by the\nranges of a calibration cache, or of data that is run here; weights by channel.",
+               "data by the\nranges of a calibration cache, or of data that is run here; weights by channel. int4: "
+               "weights alone, in blocks.",
       .bit = V_QUANTIZE,
       .file_min = 0,
       .file_max = 1,

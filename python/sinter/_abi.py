@@ -1026,6 +1026,17 @@ class QuantizeMode(IntEnum):
     """The values of sinter_quantize_mode."""
     INT8 = 0
     FP8 = 1
+    INT4 = 2
+
+
+class WeightMethod(IntEnum):
+    """How the scales of int4 weights are chosen. The data of AWQ_... are rows of what each product reads, at most 128.
+    """
+    AUTO = 0
+    RTN = 1
+    AWQ_CLIP = 2
+    AWQ_LITE = 3
+    AWQ_FULL = 4
 
 
 class sinter_quantize_options(Structure):
@@ -1033,13 +1044,16 @@ class sinter_quantize_options(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("env", POINTER(sinter_env_options)),
                 ("quantize_mode", c_int),
+                ("block_size", c_uint32),
+                ("weight_method", c_int),
                 ("use_external_data_format", c_uint32),
                 ("calibration", c_void_p),
                 ("shape", POINTER(sinter_shape_range)),
                 ("shape_count", c_uint32),
                 ("chosen", CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)),
                 ("told", CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_char_p)),
-                ("user", c_void_p)]
+                ("user", c_void_p),
+                ("build", POINTER(sinter_build_options))]
 
 
 class sinter_weight(Structure):
@@ -2001,9 +2015,13 @@ DequantizeLinear, and writes the model to the file `to`. Data has one scale, ran
 have one for each output channel; zero points are 0. What a sum adds to such a product is quantised,
 too, where it has a range. Outputs of products stay f32. Opset 21 or above.
 
-  options   the calibration is needed.
+int4: only weights of matrix products change. A weight is stored in i4 before a DequantizeLinear with block_size,
+which has a scale for each block of terms of each column; the last block may be short.
 
-Errors: as sinter_simplify_file; INVALID_ARG (no calibration; no product was quantised).
+  options   the calibration is needed; int4: samples, where the method is AWQ_...
+
+Errors: as sinter_simplify_file; INVALID_ARG (no calibration; a block_size that is none; a method of AWQ without
+samples; no product was quantised).
 """),
     "sinter_quantize_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of the table; NULL behind the last. The library's own memory."""),
@@ -2126,8 +2144,12 @@ ENGINE_OPTIONS = (
      "Bytes of a GPU's memory for weights. Runs copy the others from pinned memory of the host before the steps that need them. 0: all weights are on the GPU."),
 )
 QUANTIZE_OPTIONS = (
-    ("quantize_mode", "CHOICE", c_int, 0, 1, 'int8|fp8',
-     'The type of quantised data and weights: int8 (default), or fp8 (f8e4m3fn).'),
+    ("quantize_mode", "CHOICE", c_int, 0, 2, 'int8|fp8|int4',
+     'The type of quantised data and weights: int8 (default) or fp8 (f8e4m3fn). int4: weights alone, in blocks.'),
+    ("block_size", "COUNT", c_uint32, 128, 65536, 'N',
+     'Terms of an int4 weight that share a scale: a power of 2 from 16 on. Default 128.'),
+    ("weight_method", "CHOICE", c_int, 0, 4, 'auto|rtn_dq|awq_clip|awq_lite|awq_full',
+     'How the scales of int4 weights are chosen: rtn_dq by the weights alone, awq_... by what they do to products of the data. auto (default): awq_clip where there is data.'),
     ("use_external_data_format", "FLAG", c_uint32, 0, 1, '',
      'Writes large weights to FILE.data beside the model; above 2 GiB always.'),
 )
@@ -2297,4 +2319,5 @@ ENUMS = {"sinter_status": Status,
          "sinter_print": Print,
          "sinter_file_kind": FileKind,
          "sinter_quantize_mode": QuantizeMode,
+         "sinter_weight_method": WeightMethod,
          "sinter_memory": Memory}

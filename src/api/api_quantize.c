@@ -17,6 +17,16 @@ static sinter_status quantize_mapped(void *user, const build_model *m)
     return quantize_model(t->e, m, t->o, t->path);
 }
 
+static sinter_status weights_check(env *e, const sinter_quantize_options *o)
+{
+    const bool has_data = o->build && o->build->sample_count;
+    if (o->block_size < 16 || (o->block_size & (o->block_size - 1)))
+        return FAIL(e, INVALID_ARG, "block_size is %u, a power of 2 from 16 to 65536 is wanted", o->block_size);
+    if (o->weight_method >= SINTER_WEIGHT_AWQ_CLIP && !has_data)
+        return FAIL(e, INVALID_ARG, "the method looks at data, and there are no samples; rtn_dq needs none");
+    return SINTER_OK;
+}
+
 sinter_status sinter_quantize_file(const char *path, const sinter_quantize_options *options, const char *to,
                                    sinter_error *error)
 {
@@ -29,7 +39,8 @@ sinter_status sinter_quantize_file(const char *path, const sinter_quantize_optio
     TRY(env_check(&e));
     TRY(options_check(&e, quantize_option_rows, &o));
     if (!path || !to) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "to" : "path");
-    if (!o.calibration) return FAIL(&e, INVALID_ARG, "the calibration is NULL: sinter_calibrate_file finds one");
+    if (o.quantize_mode == SINTER_QUANTIZE_INT4) TRY(weights_check(&e, &o));
+    else if (!o.calibration) return FAIL(&e, INVALID_ARG, "the calibration is NULL: sinter_calibrate_file finds one");
     if (o.shape_count && !o.shape) return FAIL(&e, INVALID_ARG, "%u shapes at NULL", o.shape_count);
     e.budget = &budget;
     to_file t = { &e, &o, to };

@@ -65,7 +65,10 @@ sinter_status quantize_model(env *e, const build_model *m, const sinter_quantize
     how.shape = o->shape;
     how.shape_count = o->shape_count;
     how.external_data = o->use_external_data_format;
-    const simplify_change change = { quantize, (void *)(uintptr_t)o };
+    quantize_weights_job weights = { m, o };
+    const bool is_weights = o->quantize_mode == SINTER_QUANTIZE_INT4;
+    const simplify_change change = { is_weights ? quantize_weights : quantize,
+                                     is_weights ? (void *)&weights : (void *)(uintptr_t)o };
     return simplify_model(e, m, &how, &change, path, NULL);
 }
 

@@ -56,10 +56,20 @@ static ir_node_id sum_of(exporter *x, ir_node_id id)
 static void sums_find(exporter *x)
 {
     x->sum = ARENA_NEW(&x->a, ir_node_id, (size_t)x->g->node.count + 1);
-    if (!x->sum) EXPORT_FAIL(x, NO_MEMORY, "out of memory for nodes");
+    x->is_inside = ARENA_NEW(&x->a, bool, (size_t)x->g->node.count + 1);
+    if (!x->sum || !x->is_inside) EXPORT_FAIL(x, NO_MEMORY, "out of memory for nodes");
     for (ir_node_id n = 1; n < x->g->node.count && !x->status; n++) {
         const ir_node *node = ir_node_at(x->g, n);
-        if (!node->is_dead && node->count_out == 1) x->sum[n] = sum_of(x, n);
+        if (node->is_dead || node->count_out != 1) continue;
+        x->sum[n] = sum_of(x, n);
+        x->is_inside[x->sum[n]] = true;
+        export_blocks b;
+        if (!export_blocks_find(x, n, &b)) continue;
+        export_blocks *to = VEC_PUSH(&x->a, &x->blocks);
+        if (!to) EXPORT_FAIL(x, NO_MEMORY, "out of memory for nodes");
+        else *to = b;
+        x->sum[n] = b.last;
+        x->is_inside[b.merge] = x->is_inside[b.last] = x->is_inside[b.before[0]] = x->is_inside[b.before[1]] = true;
     }
 }
 

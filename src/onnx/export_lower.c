@@ -197,7 +197,8 @@ static bool is_quant_form(const lowering *l)
 /* (x - zero) * scale */
 static ir_value_id low_dequantize(lowering *l)
 {
-    if (is_quant_form(l)) return 0;
+    export_blocks blocks;
+    if (is_quant_form(l) || export_blocks_find(l->x, l->id, &blocks)) return 0;
     ir_builder *b = l->b;
     const sinter_dtype type = result(l)->dtype == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
     const ir_value_id x = build_typed(b, l->in[0], type), zero = build_typed(b, l->in[2], type);

@@ -128,6 +128,11 @@ void export_quantize(exporter *x, const ir_node *n, const export_row *row)
 {
     int64_t axis = -1;
     const uint32_t rank = ir_value_at(x->g, n->out[0])->rank;
+    for (uint32_t i = 0; i < x->blocks.count && x->sum[n - x->g->node.at]; i++)
+        if (ir_node_at(x->g, x->blocks.at[i].node) == n) {
+            export_blocks_write(x, &x->blocks.at[i]);
+            return;
+        }
     const char *scale = quant_list(x, n->in[1], rank, &axis), *zero = quant_list(x, n->in[2], rank, &axis);
     export_node to = node_begin(x, row->type);
     node_in(x, &to, export_name(x, n->in[0]));

@@ -91,11 +91,7 @@ static void write_nodes(exporter *x, ir_region_id region, export_scope *s)
     if (x->status) return;
     x->status = ir_order(x->g, region, &x->a, &order, &count);
     for (uint32_t i = 0; i < count && !x->status; i++) {
-        const ir_node *n = ir_node_at(x->g, order[i]);
-        const ir_node_id maker = n->op == OP_add ? ir_value_at(x->g, n->in[0])->producer : 0;
-        const ir_node_id other = n->op == OP_add ? ir_value_at(x->g, n->in[1])->producer : 0;
-        if ((maker && x->sum[maker] == order[i]) || (other && x->sum[other] == order[i])) continue;
-        write_node(x, order[i], s);
+        if (!x->is_inside[order[i]]) write_node(x, order[i], s);
     }
 }
 

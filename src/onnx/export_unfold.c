@@ -35,12 +35,41 @@ static ir_value_id made_as(const exporter *x, ir_value_id v)
     return 0;
 }
 
+/* The fewest bytes that the model stores for a constant: its own, or those of what its recipe reads. What others read
+ * is in the model anyway. *steps: how many constants are looked at, at most. */
+static size_t stored(const exporter *x, ir_value_id v, uint32_t *steps, bool *is_own)
+{
+    const ir_value *value = ir_value_at(x->g, v);
+    const ir_node *n = ir_node_at(x->g, value->recipe);
+    size_t size = 0;
+    *is_own = true;
+    if (value->use_count || !v) return 0;
+    if (!*steps || !made_as(x, v)) return value->data_size;
+    --*steps;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        bool is_its_own;
+        size = size_add(size, stored(x, n->in[i], steps, &is_its_own));
+    }
+    *is_own = value->data && !value->is_released && value->data_size <= size;
+    return *is_own ? value->data_size : size;
+}
+
+/* Is a constant inside of a recipe kept as it is, because making it would save nothing? */
+static bool is_kept(const exporter *x, ir_value_id v)
+{
+    uint32_t steps = NODES_MAX;
+    bool is_own = false;
+    if (x->o->unfold_all || ir_value_at(x->g, v)->use_count) return false;
+    (void)stored(x, v, &steps, &is_own);
+    return is_own;
+}
+
 /* Collects the recipes behind a constant. is_fit: each can be made again, and there are not too many. */
 static void collect(unfold *u, ir_value_id v)
 {
     const ir_value *value = ir_value_at(u->x->g, v);
     if (!v || !u->is_fit) return;
-    if (!made_as(u->x, v)) {
+    if (!made_as(u->x, v) || is_kept(u->x, v)) {
         if (!value->use_count) u->leaves += value->data_size; /* what others read is in the model anyway */
         u->is_fit = value->data && !value->is_released;
         return;
@@ -60,7 +89,7 @@ static ir_value_id remake(unfold *u, ir_value_id v)
     ir_graph *g = u->x->g;
     const ir_node_id id = ir_value_at(g, v)->recipe;
     const ir_value_id made = made_as(u->x, v);
-    if (!made || u->b->status) return v;
+    if (!made || u->b->status || is_kept(u->x, v)) return v;
     uint32_t at = 0;
     while (at < u->count && u->node[at] != id) at++;
     if (at == u->count) return v;

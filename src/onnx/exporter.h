@@ -42,6 +42,16 @@ typedef struct export_tensor {
     size_t      size;
 } export_tensor;
 
+/* A weight with a scale for each block of an axis: dequantize, and the nodes that bring its result into shape. */
+typedef struct export_blocks {
+    ir_node_id  node, merge, last;      /* the dequantize; the reshape; that, or a slice behind it */
+    ir_node_id  before[2];              /* what pads and reshapes the codes, and nothing else reads; 0: none */
+    ir_value_id codes;                  /* the constant, with the last block cut or padded */
+    uint32_t    rank, axis;
+    int64_t     size;                   /* of a block */
+    int64_t     dim[SINTER_RANK_MAX], padded[SINTER_RANK_MAX], parts[SINTER_RANK_MAX];  /* of the weight, of scales */
+} export_blocks;
+
 typedef struct exporter {
     env      *e;
     arena     a;
@@ -55,7 +65,9 @@ typedef struct exporter {
     uint64_t  fresh;                    /* numbers of fresh names */
     export_scope *scope;
     VEC(export_tensor) tensor;          /* the initializers */
-    ir_node_id *sum;                    /* by node: the addition of a constant that becomes its bias; 0: none */
+    ir_node_id *sum;                    /* by node: the last of those that are written with it; 0: none */
+    bool     *is_inside;                /* by node: another node is written with it */
+    VEC(export_blocks) blocks;          /* weights with a scale for each block */
     const ir_node *node;                /* being written, for messages */
     const char *spare;                  /* written to after a failure */
 } exporter;
@@ -128,6 +140,9 @@ sinter_status export_lower(exporter *x);
 void          export_program(ir_builder *b, const ir_node *n, ir_value_id *out);
 /* Makes nodes of constants that folding made large, as the options say (export_unfold.c). */
 void          export_unfold(exporter *x);
+/* Is this dequantize such a weight, with all constants? (export_blocks.c) */
+bool          export_blocks_find(exporter *x, ir_node_id id, export_blocks *out);
+void          export_blocks_write(exporter *x, const export_blocks *b);
 /* Writes a region as a GraphProto. param[i]: the outer name of a captured value; NULL: a parameter of its own. */
 void          export_value_info(exporter *x, wire_out *to, uint32_t field, ir_value_id v, const char *name,
                                 bool with_late);

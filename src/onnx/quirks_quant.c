@@ -94,7 +94,7 @@ static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
     if (axis < 0 || axis >= (int64_t)rank) return 0; /* one scale for all: the axis does not count */
     if (!dim_is_const(t, dq[axis], &whole) || !dim_is_const(t, dp[axis], &parts)) return 0;
     if (parts < 1 || parts == whole || whole < 1) return 0;
-    if (block <= 0) block = (whole + parts - 1) / parts;
+    if (block <= 0 || parts == 1) block = (whole + parts - 1) / parts;
     if (block > whole || parts != (whole + block - 1) / block) return 0;
     for (uint32_t i = 0; i < rank; i++) none[i] = rest[i] = call_k(c, 0);
     rest[axis] = call_k(c, parts * block - whole);

@@ -77,7 +77,7 @@ sinter_status tune_products(env *e, arena *a, ir_graph *g, tune_product **list, 
     for (uint32_t i = 0; i < tensors; i++) of[tensor[i].value] = tensor[i].name;
     for (uint32_t i = 0; i < *count; i++) {
         const ir_node *n = ir_node_at(g, product[i]);
-        p[i] = (tune_product){ op_at(n->op)->name, ir_node_label(g, product[i]), of[n->in[0]] };
+        p[i] = (tune_product){ op_at(n->op)->name, ir_node_label(g, product[i]), of[n->in[0]], product[i] };
     }
     return SINTER_OK;
 }

@@ -129,6 +129,21 @@ typedef enum tune_codes { TUNE_CODES_ENGINE, TUNE_CODES_I8, TUNE_CODES_F8 } tune
 sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
                             uint32_t *count);
 
+/* ---- weights_only.c: weights of f32 products as numbers of 4 bits in blocks of `block` terms ---- */
+/* Rows of the data that a product reads, [count, terms]; count 0: none are known. */
+typedef struct tune_rows { const float *at; int64_t count, terms; } tune_rows;
+typedef struct tune_weights {
+    int64_t          block;
+    bool             is_clipped;        /* the largest magnitude of a block follows from the data */
+    bool             is_scaled;         /* terms are scaled as the data is, and the data is divided by that */
+    const bool      *is_taken;          /* by product, in the order of tune_products */
+    const tune_rows *rows;              /* the same; NULL: there is no data */
+    uint32_t         count;
+} tune_weights;
+sinter_status tune_quantize_weights(env *e, ir_graph *g, const tune_weights *how);
+/* Why the weight of a product cannot be stored so; NULL: it can. */
+const char *tune_weights_refusal(const ir_graph *g, const ir_node *n);
+
 /* ---- placement.c: where quantize and dequantize stand in a model ---- */
 /* Sums behind quantised products: what is added to them is quantised, too. range: by value; 0: it stays. */
 sinter_status tune_quantize_sums(env *e, ir_graph *g, tune_codes codes, const double *range, uint32_t count);
@@ -145,7 +160,7 @@ typedef struct tune_tensor {
 /* The f32 tensors of the main region that are not constants, with names that differ; in `a`. */
 sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, uint32_t *count);
 /* The products that tune_quantize takes, in their order: the op, the node, and the name of what it reads; in `a`. */
-typedef struct tune_product { const char *op, *node, *data; } tune_product;
+typedef struct tune_product { const char *op, *node, *data; ir_node_id id; } tune_product;
 sinter_status tune_products(env *e, arena *a, ir_graph *g, tune_product **list, uint32_t *count);
 /* Makes such tensors outputs, behind the graph's own: from `first` on as long as they are not larger than size_max
  * together, at least one. */

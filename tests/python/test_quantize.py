@@ -187,7 +187,7 @@ def test_flags():
     got = sinter.build(str(out), tune="off", profiles={"x": ((1, 24), (3, 24), (9, 24))})
     assert got.load().context().run({"x": x[:3]})["y"].shape == (3, 16)
     for words, says in ((["--nodes_to_exclude", "."], "none is quantised"), (["--op_types_to_quantize", "Add"], "Conv, MatMul and Gemm"),
-                        (["--nodes_to_exclude", "("], "regular expression"), (["--quantize_mode", "int4"], "int8|fp8")):
+                        (["--nodes_to_exclude", "("], "regular expression"), (["--quantize_mode", "int2"], "int8|fp8|int4")):
         rig.raises(AssertionError, quantize, file, x, "two", *words, says=says)
     # A range that the cache lacks leaves its product as it is.
     less = sinter.Calibration()

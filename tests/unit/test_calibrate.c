@@ -228,6 +228,57 @@ static void quantizes(void)
     (void)remove(to);
 }
 
+/* The same of weights alone, with the data looked at. */
+static void quantizes_weights(void)
+{
+    enum { TRIES = 60 };
+    static const char path[] = "test_calibrate_w.onnx", to[] = "test_calibrate_w4.onnx";
+    static source data = { .end = 1 };
+    sinter_error error = { 0 };
+    sinter_sample sample;
+    sinter_build_options build = SINTER_BUILD_OPTIONS;
+    sinter_quantize_options o = SINTER_QUANTIZE_OPTIONS;
+    bytes m = model_bytes();
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(m.at, 1, m.size, f) == m.size && fclose(f) == 0);
+    o.quantize_mode = SINTER_QUANTIZE_INT4;
+    o.weight_method = SINTER_WEIGHT_AWQ_FULL;
+    CHECK_EQ(sinter_quantize_file(path, &o, to, &error), SINTER_INVALID_ARG);
+    CHECK_HAS(error.text, "there are no samples");
+    CHECK_EQ(next(&data, &sample), 1);
+    build.sample = &sample;
+    build.sample_count = 1;
+    build.threads = 1;
+    o.build = &build;
+    o.block_size = 8;
+    CHECK_EQ(sinter_quantize_file(path, &o, to, &error), SINTER_INVALID_ARG);
+    CHECK_HAS(error.text, "block_size is 8");
+    o.block_size = 16;
+    long requests = 1;
+    for (long i = 0; i <= TRIES; i++) {
+        faulty memory = { .budget = i ? (i - 1) * requests / TRIES : -1 };
+        const sinter_allocator allocator = { &memory, faulty_resize };
+        const sinter_env_options e = { .struct_size = sizeof e, .allocator = &allocator };
+        said s = { 0 };
+        o.env = &e;
+        o.told = told;
+        o.user = &s;
+        (void)remove(to);
+        const sinter_status status = sinter_quantize_file(path, &o, to, &error);
+        f = fopen(to, "rb");
+        CHECK((f != NULL) == (status == SINTER_OK));
+        if (f) CHECK(fclose(f) == 0);
+        CHECK(status != SINTER_OK || (s.quantized == 1 && s.left == 0));
+        if (!CHECK(status == SINTER_OK || (i && status == SINTER_NO_MEMORY))) printf("%s\n", error.text);
+        CHECK_EQ(memory.live, 0);
+        CHECK_EQ(memory.misuse, 0);
+        if (!i) requests = memory.requests;
+    }
+    free(m.at);
+    (void)remove(path);
+    (void)remove(to);
+}
+
 /* ---- damaged caches ---- */
 
 static size_t cache_make(char *out, size_t size, uint64_t *random)
@@ -325,6 +376,6 @@ static void files(void)
     (void)remove(other);
 }
 
-static const test tests[] = { T(files),     T(a_function_gives_batches), T(refuses), T(out_of_memory),
-                              T(quantizes), T(damaged_caches),           { 0 } };
+static const test tests[] = { T(files),     T(a_function_gives_batches), T(refuses),        T(out_of_memory),
+                              T(quantizes), T(quantizes_weights),        T(damaged_caches), { 0 } };
 TEST_MAIN(tests)
