@@ -22,6 +22,7 @@ typedef struct option {
 #define EXTRA_WORD(field) 0
 #define EXTRA_PATHS(field) 0
 #define EXTRA_PAIRS(field) 0
+#define EXTRA_FILES(field) 0
 #define EXTRA_DIMS(field) 0
 #define EXTRA_COLONS(field) 0
 #define EXTRA_RANGES(field) 0
@@ -269,6 +270,12 @@ static bool is_ascending(const args_dims *d)
     return true;
 }
 
+bool args_is_npz(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".npz");
+}
+
 /* "NAME=..." in the form of its kind. Names may hold '=', values do not: the last one divides. A scalar has no dims. */
 static bool is_item(const option *o, const char *text)
 {
@@ -283,6 +290,7 @@ static bool is_item(const option *o, const char *text)
         double number = 0;
         return colon != text && (kind == ARG_WORDS ? args_is_word_of(o->value, last) : store_real(last, &number));
     }
+    if (kind == ARG_FILES && args_is_npz(text) && !equals) return true;
     if (!equals || equals == text) return false;
     const char *value = equals + 1;
     if (kind == ARG_DIMS) return !*value || (args_dims_read(value, &dims) && dims.count == 1);
@@ -334,6 +342,7 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_WORD: return store_word(verb, o, word, value, field);
     case ARG_PATHS:
     case ARG_PAIRS:
+    case ARG_FILES:
     case ARG_DIMS:
     case ARG_COLONS:
     case ARG_RANGES:

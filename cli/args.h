@@ -26,11 +26,11 @@ enum {
 };
 
 /* TEXT is not empty; WORD is one of the words of its row; LIMITS are a sinter_limits. The others are lists: PATHS of
- * files, PAIRS name files, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS
+ * files, PAIRS of two names, FILES of a name and a file, or an archive .npz of many, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS
  * are for all outputs, or NAME:... for one. */
 typedef enum arg_kind {
     ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
-    ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS
+    ARG_PATHS, ARG_PAIRS, ARG_FILES, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };
@@ -46,7 +46,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "in the comparison. May be repeated.")                                                                          \
     X(overwrite_input_shape, COLONS, "overwrite-input-shape", V_SIMPLIFY, "NAME:1,3,224,224",                         \
       "Gives an input of the model a fixed shape. May be repeated.")                                                  \
-    X(input_data_path, PAIRS, "input-data-path", V_SIMPLIFY, "NAME=FILE",                                             \
+    X(input_data_path, FILES, "input-data-path", V_SIMPLIFY, "NAME=FILE",                                             \
       "Data of an input for the comparison, .npy or .pb; random where not given. May be repeated.")                   \
     X(profile, RANGES, "profile", V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT | V_BUILDING, "NAME=MIN,OPT,MAX",  \
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
@@ -57,21 +57,22 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "machine, which is measured first. With -o FILE the table is a page of HTML, too.")                             \
     X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT | V_COMPARE, "N",                                 \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
-    X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \
-      "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
+    X(input, FILES, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \
+      "Data of an input, .npy or .pb; random where not given. FILE.npz alone: of all inputs, by name. May be repeated.") \
     X(state, PAIRS, "state", V_MODEL | V_GIVEN | V_BUILDING, "INPUT=OUTPUT",                                          \
       "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
       "'past_key_values.*=present.*' ('*' stands for the same text in both). May be repeated.")                       \
     X(equal, PAIRS, "equal", V_MODEL | V_GIVEN | V_BUILDING, "NAME=EXPRESSION",                                       \
       "A named dim that is always computed from others, such as T=P+S. May be repeated.")                             \
-    X(value, PAIRS, "value", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                             \
+    X(value, FILES, "value", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                             \
       "Builds for an input that always holds this: axes or scales that operators must know. May be repeated.")        \
     X(output_dir, TEXT, "output-dir", V_RUN, "DIR",                                                                   \
       "Writes each output to DIR/output_I.npy, as `sinter test` reads them.")                                         \
-    X(data, PAIRS, "data", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                               \
+    X(data, FILES, "data", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                               \
       "Data of an input on which --allow finds ranges of 8-bit numbers and measures what it does to the outputs; "    \
       "else it is seeded. A .npy or .pb file, a .bin or .raw file of the numbers alone, or a folder of such files, "  \
-      "in the order of their names. The n-th file of each input is of the n-th sample. May be repeated.")             \
+      "in the order of their names. The n-th file of each input is of the n-th sample. FILE.npz alone has data of "   \
+      "inputs by name, whose first axis counts samples. May be repeated.")                                            \
     X(calib, TEXT, "calib", V_MODEL | V_QUANTIZE | V_BUILDING, "CACHE",                                               \
       "A calibration cache, as `sinter calibrate` and TensorRT write it: with --allow int8 its ranges are taken.")    \
     X(onnx_path, TEXT, "onnx-path", V_QUANTIZE, "MODEL", "The model; the same as MODEL.onnx.")                        \
@@ -79,6 +80,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(calibration_method, WORD, "calibration-method", V_QUANTIZE, "max|entropy|rtn_dq|awq_clip|awq_lite|awq_full",    \
       "max is --method minmax, entropy is --method entropy2. Default: entropy for int8, max for fp8. The others are "  \
       "of int4: the same as --weight-method.")                                                                        \
+    X(calibration_data_path, TEXT, "calibration-data-path", V_QUANTIZE, "FILE.npz", "The same as --data FILE.npz.")   \
     X(calibration_cache_path, TEXT, "calibration-cache-path", V_QUANTIZE, "CACHE", "The same as --calib.")            \
     X(op_types_to_quantize, TEXT, "op-types-to-quantize", V_QUANTIZE, "OP,OP",                                        \
       "Conv, MatMul, Gemm: what is quantised. Default: all.")                                                         \
@@ -166,6 +168,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 #define ARG_FIELD_WORD(field) const char *field;
 #define ARG_FIELD_PATHS(field) arg_list field;
 #define ARG_FIELD_PAIRS(field) arg_list field;
+#define ARG_FIELD_FILES(field) arg_list field;
 #define ARG_FIELD_DIMS(field) arg_list field;
 #define ARG_FIELD_COLONS(field) arg_list field;
 #define ARG_FIELD_RANGES(field) arg_list field;
@@ -206,6 +209,7 @@ bool args_dims_read(const char *text, args_dims *out);
 /* "NAME=N" of a limit. False: `wanted` (of `size` bytes) receives what was expected. */
 bool args_limit_read(const char *text, sinter_limits *out, char *wanted, size_t size);
 /* The dims behind the ':', with commas or 'x' between them; none: a scalar. */
+bool args_is_npz(const char *path);     /* by its ending */
 bool args_colons_read(const char *text, uint32_t *rank, int64_t *dim);
 
 /* Reads argv[2…] of that verb. False: a message has been written to stderr. */

@@ -55,23 +55,48 @@ void model_face_free(model_face *f)
 
 /* ---- inputs given as files ---- */
 
-bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out)
+bool model_npz_read(const char *path, const char *name, const sinter_env_options *env, model_inputs *out)
 {
-    out->at = cli_grow(out->at, (size_t)out->count + list->count, sizeof *out->at);
-    for (uint32_t i = 0; i < list->count; i++) {
-        const char *text = list->at[i];
-        const char *equals = strrchr(text, '=');
-        model_input *in = &out->at[out->count++];
-        *in = (model_input){ 0 };
-        in->name = cli_copy(text);
-        in->name[equals - text] = 0;
-        sinter_error error = { 0 };
-        if (sinter_tensor_read(equals + 1, env, &in->tensor, &in->memory, &error) != SINTER_OK) {
-            (void)cli_error(&error);
-            return false;
-        }
+    sinter_error error = { 0 };
+    sinter_buffer memory;
+    const sinter_named_tensor *list;
+    uint32_t count, first = 0;
+    if (sinter_npz_read(path, env, &list, &count, &memory, &error) != SINTER_OK) return cli_error(&error) == 0;
+    while (name && first < count && strcmp(list[first].name, name) != 0) first++;
+    if (name && first == count && count == 1) first = 0;
+    const uint32_t end = name && first < count ? first + 1 : count;
+    if (first == end) sinter_buffer_free(&memory);
+    if (name && first == end) return cli_fail("'%s' has %u arrays, and none is called '%s'", path, count, name) == 0;
+    out->at = cli_grow(out->at, (size_t)out->count + end - first, sizeof *out->at);
+    for (uint32_t i = first; i < end; i++) {
+        /* The first one owns the memory of all. */
+        out->at[out->count++] = (model_input){ .name = cli_copy(name ? name : list[i].name),
+                                               .tensor = list[i].tensor,
+                                               .memory = i == first ? memory : (sinter_buffer){ 0 } };
     }
     return true;
+}
+
+bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out)
+{
+    bool is_good = true;
+    for (uint32_t i = 0; i < list->count && is_good; i++) {
+        char *name = cli_copy(list->at[i]), *equals = strrchr(name, '=');
+        sinter_error error = { 0 };
+        if (equals) *equals = 0;
+        const char *path = equals ? equals + 1 : name;
+        if (args_is_npz(path)) {
+            is_good = model_npz_read(path, equals ? name : NULL, env, out);
+            free(name);
+            continue;
+        }
+        out->at = cli_grow(out->at, (size_t)out->count + 1, sizeof *out->at);
+        model_input *in = &out->at[out->count++];
+        *in = (model_input){ .name = name };
+        is_good =
+            sinter_tensor_read(path, env, &in->tensor, &in->memory, &error) == SINTER_OK || cli_error(&error) == 0;
+    }
+    return is_good;
 }
 
 void model_inputs_free(model_inputs *in)

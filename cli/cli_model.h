@@ -30,6 +30,8 @@ typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
 /* Adds what --input or --value name. False: reported. */
 bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
+/* Adds the arrays of an archive. name: the one array of that name, or the only one there is; NULL: all. */
+bool model_npz_read(const char *path, const char *name, const sinter_env_options *env, model_inputs *out);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);
 
 /* model_shapes.c: profiles from --shape, --profile and what was given. Names of inputs win over names of dims. */

@@ -204,6 +204,11 @@ int verb_quantize(const args *given)
     if (a.onnx_path) a.file.at[a.file.count++] = a.onnx_path;
     if (a.output_path) a.output = a.output_path;
     if (a.calibration_cache_path) a.calib = a.calibration_cache_path;
+    if (a.calibration_data_path && !args_is_npz(a.calibration_data_path))
+        return cli_fail(
+            "--calibration-data-path is '%s', an archive .npz is wanted; --data NAME=FILE takes other files",
+            a.calibration_data_path);
+    if (a.calibration_data_path && a.data.count < ARG_LIST_MAX) a.data.at[a.data.count++] = a.calibration_data_path;
     if (a.lint && a.file.count == 1) return check(&a);
     if (!a.file.count || !a.output) {
         (void)cli_fail(a.output ? "which model? MODEL.onnx is missing" : "where to? -o OUT.onnx is missing");

@@ -95,6 +95,7 @@ const cli_verb cli_verbs[] = {
           "  reference:MODEL.onnx       the reference kernels, without optimisation\n"
           "  onnxruntime:MODEL.onnx     ONNX Runtime, where python3 has it\n"
           "  DIR                        saved outputs: NAME.npy, or output_0.npy ... in the order of the other side\n"
+          "  FILE.npz                   saved outputs: arrays NAME, or output_0 ... or arr_0 ... in that order\n"
           "Options of building are for A. B is built without them, for the CPU, but with the same shapes and "
           "states.\n\n"
           "Without --atol and --rtol the types decide, as in `sinter test`, but atol is 1e-5 at least. NaN equals NaN. "

@@ -72,8 +72,8 @@ static bool is_bare(const char *path)
     return ends(path, ".bin") || ends(path, ".raw");
 }
 
-/* Numbers without a header, in the shape that the model and the command line give the input. */
-static bool bare_read(const args *a, const model_face *face, const char *name, const char *path, model_input *in)
+/* The shape that the model and the command line give an input; free sizes are 1. */
+static bool shape_of(const args *a, const model_face *face, const char *name, sinter_tensor *out)
 {
     const model_inputs none = { 0 };
     model_shapes shapes = { 0 };
@@ -82,12 +82,19 @@ static bool bare_read(const args *a, const model_face *face, const char *name, c
         if (face->at[i].io.is_input && !strcmp(face->at[i].name, name)) io = &face->at[i];
     if (!io) return cli_fail("--data: the model has no input '%s'", name) == 0;
     if (!model_shapes_make(a, face, &none, &shapes)) return false;
-    in->tensor = (sinter_tensor){ .dtype = io->io.dtype, .rank = io->io.rank };
-    for (uint32_t k = 0; k < io->io.rank; k++) in->tensor.dim[k] = io->io.dim[k] < 0 ? 1 : io->io.dim[k];
+    *out = (sinter_tensor){ .dtype = io->io.dtype, .rank = io->io.rank };
+    for (uint32_t k = 0; k < io->io.rank; k++) out->dim[k] = io->io.dim[k] < 0 ? 1 : io->io.dim[k];
     for (uint32_t i = 0; shapes.count && i < shapes.profile[0].count; i++)
         if (!strcmp(shapes.profile[0].shape[i].input, name))
-            memcpy(in->tensor.dim, shapes.profile[0].shape[i].opt, sizeof in->tensor.dim);
+            memcpy(out->dim, shapes.profile[0].shape[i].opt, sizeof out->dim);
     model_shapes_free(&shapes);
+    return true;
+}
+
+/* Numbers without a header. */
+static bool bare_read(const args *a, const model_face *face, const char *name, const char *path, model_input *in)
+{
+    if (!shape_of(a, face, name, &in->tensor)) return false;
     const size_t wanted = sinter_tensor_size(&in->tensor);
     FILE *file = fopen(path, "rbe");
     in->own = in->tensor.data = cli_alloc(wanted + 1, 1);
@@ -109,6 +116,44 @@ static bool data_read(const args *a, const model_face *face, const sinter_env_op
     *in = (model_input){ .name = cli_copy(name) };
     if (is_bare(path)) return bare_read(a, face, name, path, in);
     return sinter_tensor_read(path, env, &in->tensor, &in->memory, &error) == SINTER_OK || cli_error(&error) == 0;
+}
+
+/* The first axis of an array counts samples: as many rows are one sample as the input has. */
+static bool array_split(const args *a, const model_face *face, const char *path, model_input *whole, model_inputs *out)
+{
+    sinter_tensor one, *t = &whole->tensor;
+    if (!shape_of(a, face, whole->name, &one)) return false;
+    const int64_t rows = t->rank && t->rank == one.rank ? one.dim[0] : 0;
+    if (rows < 1 || t->dim[0] == rows) return true;
+    if (!t->dim[0] || t->dim[0] % rows)
+        return cli_fail("--data: array '%s' of '%s' has %lld rows, batches of %lld are wanted", whole->name, path,
+                        (long long)t->dim[0], (long long)rows) == 0;
+    const int64_t batches = t->dim[0] / rows;
+    const char *const name = whole->name;
+    t->dim[0] = rows;
+    const sinter_tensor first = *t;
+    const size_t size = sinter_tensor_size(&first);
+    out->at = cli_grow(out->at, (size_t)out->count + (size_t)batches - 1, sizeof *out->at);
+    for (int64_t i = 1; i < batches; i++) {
+        model_input *in = &out->at[out->count++];
+        *in = (model_input){ .name = cli_copy(name), .tensor = first };
+        in->tensor.data = (uint8_t *)first.data + (size_t)i * size;
+    }
+    return true;
+}
+
+static bool archive_read(const args *a, const model_face *face, const sinter_env_options *env, const char *name,
+                         const char *path, model_inputs *out)
+{
+    const uint32_t first = out->count;
+    if (!model_npz_read(path, name, env, out)) return false;
+    const uint32_t end = out->count;
+    for (uint32_t i = first; i < end; i++) {
+        model_input whole = out->at[i];
+        if (!array_split(a, face, path, &whole, out)) return false;
+        out->at[i] = whole;
+    }
+    return true;
 }
 
 static int is_data(const struct dirent *d)
@@ -140,7 +185,13 @@ static bool samples_read(const args *a, const model_face *face, const sinter_env
     for (uint32_t i = 0; i < a->data.count && is_good; i++) {
         struct stat st;
         char *name = cli_copy(a->data.at[i]);
-        const char *path = split(name);
+        const bool has_name = strchr(name, '=') != NULL;
+        const char *path = has_name ? split(name) : name;
+        if (args_is_npz(path)) {
+            is_good = archive_read(a, face, env, has_name ? name : NULL, path, out);
+            free(name);
+            continue;
+        }
         const bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
         is_good = (is_folder ? folder_read : data_read)(a, face, env, name, path, out);
         free(name);

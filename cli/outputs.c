@@ -14,7 +14,7 @@
 static const char *file_of(const char *pair)
 {
     const char *equals = strrchr(pair, '=');
-    return equals ? equals + 1 : NULL;
+    return equals ? equals + 1 : pair;
 }
 
 /* All files that the command line reads, and the timing cache where that is not the file in question. */

@@ -31,7 +31,10 @@ static side side_of(const char *text)
     side s = { .text = text };
     if (begins(text, "reference:", &path)) s.kind = SIDE_REFERENCE;
     else if (begins(text, "onnxruntime:", &path)) s.kind = SIDE_ONNXRUNTIME;
-    else path = text, s.kind = is_folder(text) ? SIDE_SAVED : model_is_engine(text) ? SIDE_ENGINE : SIDE_MODEL;
+    else
+        path = text, s.kind = is_folder(text) || args_is_npz(text) ? SIDE_SAVED
+                              : model_is_engine(text)              ? SIDE_ENGINE
+                                                                   : SIDE_MODEL;
     s.file = path;
     s.path = cli_copy(path);
     return s;
@@ -146,9 +149,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The .npy files of a folder, without their ending. */
+/* The arrays of an archive, or the .npy files of a folder without their ending. */
 static bool saved_list(side *s)
 {
+    if (args_is_npz(s->path)) {
+        if (!model_npz_read(s->path, NULL, &s->setup.env, &s->result)) return false;
+        for (uint32_t i = 0; i < s->result.count; i++) {
+            s->name = cli_grow(s->name, s->names + 1, sizeof *s->name);
+            s->name[s->names++] = cli_copy(s->result.at[i].name);
+        }
+        return s->names || cli_fail("the archive '%s' has no array", s->path) == 0;
+    }
     DIR *d = opendir(s->path);
     const struct dirent *entry;
     while (d && (entry = readdir(d)) != NULL) {
@@ -178,11 +189,23 @@ static const sinter_tensor *saved_read(side *s, const char *name, const char *pa
     return &in->tensor;
 }
 
+/* output_I, or what NumPy calls arrays that were given no name. */
+static const sinter_tensor *archive_find(const side *s, uint32_t index)
+{
+    char name[2][32];
+    (void)snprintf(name[0], sizeof name[0], "output_%u", index);
+    (void)snprintf(name[1], sizeof name[1], "arr_%u", index);
+    const model_input *in = model_inputs_find(&s->result, name[0]);
+    if (!in) in = model_inputs_find(&s->result, name[1]);
+    return in ? &in->tensor : NULL;
+}
+
 /* NAME.npy as --output-names writes it, else output_I.npy. */
 static const sinter_tensor *saved_find(side *s, const char *name, uint32_t index)
 {
     args folder = { .output_dir = s->path, .output_names = true };
     char file[32];
+    if (args_is_npz(s->path)) return archive_find(s, index);
     char *path = outputs_path(&folder, &name, 0);
     struct stat st;
     if (stat(path, &st) != 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.h - tensors in files: NumPy's .npy (version 1.0 to 3.0, C order) and ONNX's serialised TensorProto (.pb). */
+/* file.h - tensors in files: NumPy's .npy (version 1.0 to 3.0, C order) and .npz, and ONNX's serialised TensorProto
+ * (.pb). */
 #ifndef SINTER_FILE_H
 #define SINTER_FILE_H
 
@@ -25,6 +26,20 @@ SINTER_API sinter_status sinter_tensor_read(const char *path, const sinter_env_o
 SINTER_API sinter_status sinter_value_read(const char *path, const sinter_env_options *env, const sinter_model_io *io,
                                            uint32_t count, sinter_tensor *out, sinter_buffer *memory,
                                            sinter_error *error) SINTER_MUST_USE;
+
+/* A tensor of a .npz file. */
+typedef struct sinter_named_tensor {
+    const char   *name;
+    sinter_tensor tensor;
+} sinter_named_tensor;
+
+/* Reads all arrays of a .npz file, in the order of its directory: a ZIP archive of .npy files, stored or deflated, as
+ * NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller frees.
+ * Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read; UNSUPPORTED (a file
+ * that is no .npy, an encrypted one, another compression, an archive of several disks). */
+SINTER_API sinter_status sinter_npz_read(const char *path, const sinter_env_options *env,
+                                         const sinter_named_tensor **out, uint32_t *count, sinter_buffer *memory,
+                                         sinter_error *error) SINTER_MUST_USE;
 
 /* Writes a .npy file, in the way of sinter_buffer_save. It replaces only a .npy file or an empty file. bf16 and float8
  * values are written as f32, 4-bit integers as int8. */

@@ -1011,6 +1011,12 @@ class Print(IntEnum):
 sinter_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 
 
+class sinter_named_tensor(Structure):
+    """A tensor of a .npz file."""
+    _fields_ = [("name", c_char_p),
+                ("tensor", sinter_tensor)]
+
+
 class FileKind(IntEnum):
     """Kinds of files. The library recognises a kind by the first bytes of a file. A file replaces only a file of its own
     kind, or an empty file.
@@ -1922,6 +1928,12 @@ operators of ONNX's own. Weights of more than 2 GiB go to "<path>.data" beside i
 expressed. Cost: that of reading and writing the weights.
 Errors: those of a build; UNSUPPORTED for a layer without a form in ONNX; IO.
 """),
+    "sinter_npz_read": (c_int, [c_char_p, POINTER(sinter_env_options), POINTER(POINTER(sinter_named_tensor)), POINTER(c_uint32), POINTER(sinter_buffer), POINTER(sinter_error)], "path env out count memory error",
+"""Reads all arrays of a .npz file, in the order of its directory: a ZIP archive of .npy files, stored or deflated, as
+NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller frees.
+Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read; UNSUPPORTED (a file
+that is no .npy, an encrypted one, another compression, an archive of several disks).
+"""),
     "sinter_option_set": (c_int, [POINTER(sinter_option), c_void_p, c_char_p, POINTER(sinter_error)], "option options text error",
 """Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command
 lines and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its
@@ -2264,6 +2276,7 @@ STRUCTS = (sinter_error,
            sinter_profile_info,
            sinter_rates,
            sinter_memory_info,
+           sinter_named_tensor,
            sinter_quantize_options,
            sinter_weight,
            sinter_weight_info,

@@ -46,7 +46,7 @@ WRITERS = [Writer("build --output", rig.ENGINE, "out.sinter", build), Writer("ru
 for verb in (["build", "-o", "/dev/null"], ["run"], ["bench", "--duration", "0"], ["inspect"]):
     WRITERS.append(Writer(verb[0] + " --timing-cache", rig.TIMINGS, "timings.txt", cached(*verb)))
 # Options of this kind that read; the folder of GPU kernels, which no CPU build writes to; a log, to which lines are added.
-OTHERS = {"input", "value", "data", "kernel-cache", "weights", "expect", "input-data-path", "log-file"}
+OTHERS = {"input", "value", "data", "kernel-cache", "weights", "expect", "input-data-path", "log-file", "calibration-data-path"}
 
 
 def every_writer_is_known():
