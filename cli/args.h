@@ -26,8 +26,8 @@ enum {
 };
 
 /* TEXT is not empty; WORD is one of the words of its row; LIMITS are a sinter_limits. The others are lists: PATHS of
- * files, PAIRS of two names, FILES of a name and a file, or an archive .npz of many, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS
- * are for all outputs, or NAME:... for one. */
+ * files, PAIRS of two names, FILES of a name and a file, or an archive .npz of many, DIMS a shape, COLONS a shape as
+ * other tools write it, RANGES a profile; NUMBERS and WORDS are for all outputs, or NAME:... for one. */
 typedef enum arg_kind {
     ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
     ARG_PATHS, ARG_PAIRS, ARG_FILES, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS
@@ -58,7 +58,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT | V_COMPARE, "N",                                 \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
     X(input, FILES, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \
-      "Data of an input, .npy or .pb; random where not given. FILE.npz alone: of all inputs, by name. May be repeated.") \
+      "Data of an input, .npy or .pb; random where not given. FILE.npz alone: of all inputs, by name. May be "         \
+      "repeated.")                                                                                                    \
     X(state, PAIRS, "state", V_MODEL | V_GIVEN | V_BUILDING, "INPUT=OUTPUT",                                          \
       "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
       "'past_key_values.*=present.*' ('*' stands for the same text in both). May be repeated.")                       \

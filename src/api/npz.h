@@ -22,7 +22,8 @@ sinter_status npz_open(env *e, const uint8_t *bytes, size_t size, uint32_t *coun
 /* The next file of the directory; *at moves on. *used: bytes of the archive that its files take so far: they cannot take
  * more than there are, so they do not overlap. */
 sinter_status npz_next(env *e, const uint8_t *bytes, size_t size, size_t *at, size_t *used, npz_entry *out);
-/* All arrays in one block: a list of sinter_named_tensor at its beginning. On failure the caller frees the block, too. */
+/* All arrays in one block: a list of sinter_named_tensor at its beginning. On failure the caller frees the block,
+ * too. */
 sinter_status npz_read(env *e, const uint8_t *bytes, size_t size, uint32_t *count, sinter_buffer *memory);
 
 #endif
