@@ -34,9 +34,9 @@ typedef struct sinter_named_tensor {
 } sinter_named_tensor;
 
 /* Reads all arrays of a .npz file, in the order of its directory: a ZIP archive of .npy files, stored or deflated, as
- * NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller frees.
- * Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read; UNSUPPORTED (a file
- * that is no .npy, an encrypted one, another compression, an archive of several disks). */
+ * NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller
+ * frees. Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read;
+ * UNSUPPORTED (a file that is no .npy, an encrypted one, another compression, an archive of several disks). */
 SINTER_API sinter_status sinter_npz_read(const char *path, const sinter_env_options *env,
                                          const sinter_named_tensor **out, uint32_t *count, sinter_buffer *memory,
                                          sinter_error *error) SINTER_MUST_USE;

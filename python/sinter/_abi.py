@@ -1930,9 +1930,9 @@ Errors: those of a build; UNSUPPORTED for a layer without a form in ONNX; IO.
 """),
     "sinter_npz_read": (c_int, [c_char_p, POINTER(sinter_env_options), POINTER(POINTER(sinter_named_tensor)), POINTER(c_uint32), POINTER(sinter_buffer), POINTER(sinter_error)], "path env out count memory error",
 """Reads all arrays of a .npz file, in the order of its directory: a ZIP archive of .npy files, stored or deflated, as
-NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller frees.
-Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read; UNSUPPORTED (a file
-that is no .npy, an encrypted one, another compression, an archive of several disks).
+NumPy's savez and savez_compressed write it. *out, its names and its data point into `memory`, which the caller
+frees. Cost: the file and all arrays in memory; checksums are compared. Errors: as for sinter_tensor_read;
+UNSUPPORTED (a file that is no .npy, an encrypted one, another compression, an archive of several disks).
 """),
     "sinter_option_set": (c_int, [POINTER(sinter_option), c_void_p, c_char_p, POINTER(sinter_error)], "option options text error",
 """Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command

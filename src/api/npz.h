@@ -19,8 +19,8 @@ bool npz_is(const uint8_t *bytes, size_t size);
 
 /* How many files the archive has, and where their directory begins. */
 sinter_status npz_open(env *e, const uint8_t *bytes, size_t size, uint32_t *count, size_t *at);
-/* The next file of the directory; *at moves on. *used: bytes of the archive that its files take so far: they cannot take
- * more than there are, so they do not overlap. */
+/* The next file of the directory; *at moves on. *used: bytes of the archive that its files take so far: they cannot
+ * take more than there are, so they do not overlap. */
 sinter_status npz_next(env *e, const uint8_t *bytes, size_t size, size_t *at, size_t *used, npz_entry *out);
 /* All arrays in one block: a list of sinter_named_tensor at its beginning. On failure the caller frees the block,
  * too. */
