@@ -2,13 +2,14 @@
 """PyTorch models on sinter: torch.compile(model, backend="sinter"), and torch_tensorrt's functions. docs/torch.md is the guide."""
 from . import _ops_math, _ops_nn, _ops_shape                        # noqa: F401  they register the converters
 from ._backend import backend, register, tensorrt_backend
+from ._benchmark import Benchmark, benchmark
 from ._compile import compile, convert_exported_program_to_engine, convert_method_to_trt_engine, load, save
 from ._graph import Report
 from ._input import Input
 from ._module import CompiledModule
 from ._settings import Settings
 
-__all__ = ["CompiledModule", "Input", "Report", "Settings", "backend", "compile", "convert_exported_program_to_engine",
+__all__ = ["Benchmark", "CompiledModule", "Input", "Report", "Settings", "backend", "benchmark", "compile", "convert_exported_program_to_engine",
            "convert_method_to_trt_engine", "install_as_tensorrt", "load", "save"]
 
 register("sinter", backend)

@@ -10,9 +10,11 @@ from ._backend import decompositions
 from ._input import Input, dims_of, example_of
 from ._lowering import as_int, expr_of
 from ._module import CompiledModule, warn_training
+from ._script import exported_script, is_script
 from ._settings import Settings
 
 FORMAT = "sinter.torch 1"
+WHOLE = ("default", "dynamo", "exported_program", "ts", "torchscript")
 
 
 def device_of(module):
@@ -41,6 +43,10 @@ def exported(module, inputs, arg_inputs, kwarg_inputs):
     given, named = tuple(given or ()), dict(kwarg_inputs or {})
     warn_training(module)
     device = device_of(module)
+    if is_script(module):
+        program = exported_script(module, mapped(lambda v: example_of(v, device), given),
+                                  mapped(lambda v: example_of(v, device), named), mapped(dims_of, (given, named)))
+        return program, {}
     if not isinstance(module, torch.nn.Module):
         module = FunctionModule(module)
     args = mapped(lambda v: example_of(v, device), given)
@@ -90,8 +96,9 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None, kwarg_inputs=
             **options):
     """Compiles a module for inference: a CompiledModule, which is called like the module.
 
-    module      a torch.nn.Module (in eval mode), a function of tensors, or a torch.export.ExportedProgram
-    ir          "default", "dynamo", "exported_program": the module is exported as a whole, and compiled now.
+    module      a torch.nn.Module (in eval mode), a function of tensors, a torch.export.ExportedProgram, or a module or
+                function of TorchScript (torch.jit.script, torch.jit.trace, torch.jit.load), whose sizes are then fixed
+    ir          "default", "dynamo", "exported_program", "ts", "torchscript": the module is exported as a whole, and compiled now.
                 "torch_compile": torch.compile(module, backend="sinter"), compiled at the first call
     inputs      example tensors or sinter.torch.Input, in the order of the arguments; arg_inputs is the same; kwarg_inputs: a
                 dict of keywords
@@ -101,10 +108,12 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None, kwarg_inputs=
     require_full_compilation, what stays in PyTorch is an error."""
     settings = Settings.make(options, **({"enabled_precisions": enabled_precisions} if enabled_precisions else {}))
     if ir == "torch_compile":
+        if is_script(module):
+            raise ValueError("torch.compile takes no ScriptModule: ir='ts' does")
         from ._backend import compile_fx
         return torch.compile(module, backend=lambda graph, examples: compile_fx(graph, examples, settings))
-    if ir not in ("default", "dynamo", "exported_program"):
-        raise ValueError(f"ir is {ir!r}; it may be default, dynamo, exported_program, torch_compile. TorchScript is not read")
+    if ir not in WHOLE:
+        raise ValueError(f"ir is {ir!r}; it may be {', '.join(WHOLE)}, torch_compile")
     program, bounds = exported(module, inputs, arg_inputs, kwarg_inputs)
     return CompiledModule(program.run_decompositions(decompositions()), settings, bounds, name).build()
 
@@ -120,8 +129,8 @@ def convert_exported_program_to_engine(program, inputs=None, *, kwarg_inputs=Non
 def convert_method_to_trt_engine(module, method_name="forward", inputs=None, ir="default", *, arg_inputs=None,
                                  kwarg_inputs=None, enabled_precisions=None, **options):
     """The bytes of an engine file for a module: convert_exported_program_to_engine of its export."""
-    if ir not in ("default", "dynamo", "exported_program"):
-        raise ValueError(f"ir is {ir!r}; it may be default, dynamo, exported_program")
+    if ir not in WHOLE:
+        raise ValueError(f"ir is {ir!r}; it may be {', '.join(WHOLE)}")
     if method_name != "forward":
         module = getattr(module, method_name)
     options = dict(options, require_full_compilation=True, pass_through_build_failures=True)

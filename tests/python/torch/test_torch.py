@@ -354,9 +354,87 @@ def test_names_and_options():
         same(net(x).detach(), found)
     raises(ValueError, sinter.torch.Settings.make, {"no_such_option": 1}, says="no_such_option")
     raises(ValueError, sinter.torch.Settings.make, enabled_precisions={torch.int32}, says="int32")
-    raises(ValueError, sinter.torch.compile, net, ir="torchscript", inputs=[x], says="torchscript")
+    raises(ValueError, sinter.torch.compile, net, ir="fx", inputs=[x], says="'fx'")
     raises(ValueError, Input, (1, 2), min_shape=(1, 2), says="min_shape")
     raises(ValueError, Input, min_shape=(3,), opt_shape=(2,), max_shape=(4,), says="does not hold")
+
+
+class Branching(torch.nn.Module):
+    """Scripting keeps the branch, which tracing does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 6), torch.nn.Linear(6, 6)
+
+    def forward(self, x, flag: bool):
+        x = torch.relu(self.first(x))
+        for _ in range(3):
+            x = x + 0.5
+        return (self.second(x) if flag else x * 2), x.sum(1)
+
+
+def test_torchscript():
+    """Scripted and traced modules, of fixed sizes, against what they give themselves."""
+    made = 0
+    for seed in range(25 * MANY):
+        module = RandomModule(seed)
+        inputs = module.inputs()
+        try:
+            with torch.no_grad():
+                script = torch.jit.trace(module, copy.deepcopy(inputs), check_trace=False)
+                expected = script(*copy.deepcopy(inputs))
+        except (RuntimeError, TypeError, ValueError):
+            continue                                                # what TorchScript does not trace
+        try:
+            compiled = sinter.torch.compile(script, ir="ts", inputs=list(copy.deepcopy(inputs)), **fast())
+        except NotImplementedError as e:
+            assert "TorchScript" in str(e), e                       # what PyTorch cannot convert
+            continue
+        same(expected, compiled(*copy.deepcopy(inputs)), f"seed {seed}")
+        made += 1
+    assert made >= 5 * MANY, made
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    for script in (torch.jit.script(net), torch.jit.trace(net, x), net):
+        for ir in ("ts", "torchscript", "default"):
+            compiled = sinter.torch.compile(script, ir=ir, inputs=[x], tune="off")
+            assert len(compiled.report.partitions) == 1
+            same(net(x).detach(), compiled(x))
+            if script is not net:
+                raises(ValueError, compiled, torch.randn(3, 3, 16, 16), says="(2, 3, 16, 16) is wanted")
+    net, x = Branching().eval(), torch.randn(4, 6)
+    for flag in (True, False):
+        compiled = sinter.torch.compile(torch.jit.script(net), ir="ts", inputs=[x, flag], **fast())
+        same([v.detach() for v in net(x, flag)], list(compiled(x, flag)))
+    raises(ValueError, sinter.torch.compile, torch.jit.script(small_net()), ir="ts",
+           inputs=[Input(min_shape=(1, 3, 16, 16), opt_shape=(2, 3, 16, 16), max_shape=(4, 3, 16, 16))], says="fixed")
+    raises(ValueError, sinter.torch.compile, torch.jit.script(small_net()), ir="torch_compile", says="ScriptModule")
+    raises(ValueError, sinter.torch.save, compiled, FOLDER / "x.ts", output_format="torchscript", says="exported_program")
+
+
+def test_benchmark():
+    """Both times are there, in turns; the difference is that of the outputs; what is compiled already is not compiled again."""
+    import contextlib
+    import io
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        result = sinter.torch.benchmark(net, [x], rounds=3, seconds=0.01, tune="off")
+    lines = said.getvalue()
+    assert "PyTorch" in lines and "sinter" in lines and f"{result.ratio:.2f}x" in lines and str(result) + "\n" == lines
+    assert len(result.torch.times) == len(result.sinter.times) == 3 and result.torch.median > 0 and result.sinter.median > 0
+    assert result.ratio == result.torch.median / result.sinter.median and result.engines == 1 and not result.fallback
+    with torch.no_grad():
+        compiled = sinter.torch.compile(net, inputs=[x], tune="off")
+        want, got = net(x).double(), compiled(x).double()
+    assert abs(result.difference - float((want - got).norm() / want.norm())) < 1e-9 and result.difference < 1e-5
+    again = sinter.torch.benchmark(net, (x,), compiled=compiled, rounds=2, seconds=0.01, quiet=True)
+    assert again.compile_seconds == 0 and again.engines == 1
+    words = sinter.torch.benchmark(lambda x, scale: x * scale + 1, [x], kwarg_inputs={"scale": torch.tensor(2.0)}, rounds=1, seconds=0.01,
+                                   quiet=True, **fast())
+    assert words.difference < 1e-6
+    wrong = sinter.torch.benchmark(net, (x,), compiled=lambda x: net(x) + 1, rounds=1, seconds=0.01, quiet=True)
+    assert wrong.difference > 0.01 and wrong.engines is None
+    raises(ValueError, sinter.torch.benchmark, net, [x], rounds=0, says="rounds")
 
 
 def test_models():
