@@ -81,53 +81,13 @@ void lower_dequantize(network_call *n)
     n->c.out[0] = build_typed(b, y, (sinter_dtype)network_int(n, "to_type"));
 }
 
-/* `type` for scales that are powers of two: the next one that is not smaller. */
-static ir_value_id rounded_scale(network_call *n, ir_value_id v, sinter_dtype type)
-{
-    ir_builder *b = &n->c.b;
-    const ir_value_id made = build_cast(b, v, type);
-    if (type != SINTER_DTYPE_F8E8M0) return made;
-    const ir_value_id back = build_cast(b, made, SINTER_DTYPE_F32);
-    const ir_value_id twice = build_mul(b, back, build_scalar(b, SINTER_DTYPE_F32, 2));
-    return build_cast(b, build_where(b, build_lt(b, back, v), twice, back), type);
-}
-
 void lower_dynamic_quantize(network_call *n)
 {
-    ir_builder *b = &n->c.b;
-    dim_table *t = b->g->dims;
-    dim d[SINTER_RANK_MAX], split[SINTER_RANK_MAX + 1];
-    const ir_value_id x = build_typed(b, n->c.in[0], SINTER_DTYPE_F32), twice = call_in(&n->c, 1);
-    const uint32_t rank = call_shape(&n->c, x, d);
-    const int64_t axis = rank ? call_axis(&n->c, network_int(n, "axis"), rank) : 0, size = network_int(n, "block_size");
-    const sinter_dtype type = (sinter_dtype)network_int(n, "to_type"),
-                       kind = (sinter_dtype)network_int(n, "scale_type");
-    const double most = type == SINTER_DTYPE_F4E2M1 ? 6 : type == SINTER_DTYPE_F8E4M3FN ? 448 : 0;
-    if (most == 0) REJECT(&n->c, INVALID_ARG, "to_type is %s, wanted is f4e2m1 or f8e4m3fn", sinter_dtype_name(type));
-    if (!rank || rank == SINTER_RANK_MAX || size < 1)
-        REJECT(&n->c, INVALID_ARG, "blocks of %lld of rank %u", (long long)size, rank);
-    if (n->c.b.status) return;
-    const dim parts = call_quotient(&n->c, d[axis], call_k(&n->c, size));
-    if (dim_mul(t, parts, call_k(&n->c, size)) != d[axis])
-        REJECT(&n->c, INVALID_ARG, "axis %lld is no whole number of blocks", (long long)axis);
-    for (uint32_t i = 0, k = 0; i < rank; i++) {
-        split[k++] = i == axis ? parts : d[i];
-        if (i == axis) split[k++] = call_k(&n->c, size);
-    }
-    const int64_t inner = axis + 1;
-    const ir_value_id apart = build_shaped(b, x, split, rank + 1);
-    const ir_value_id peak = build_reduced(b, reduce_kind_max, build_abs(b, apart), &inner, 1, false);
-    const ir_value_id second = twice ? quirk_scalar_in(&n->c, build_typed(b, twice, SINTER_DTYPE_F32)) : 0;
-    ir_value_id scale = build_div(b, peak, build_scalar(b, SINTER_DTYPE_F32, most));
-    if (second) scale = build_div(b, scale, second);
-    const ir_value_id stored = rounded_scale(n, scale, kind);
-    ir_value_id used = build_cast(b, stored, SINTER_DTYPE_F32);
-    if (second) used = build_mul(b, used, second);
-    const ir_value_id zero = build_scalar(b, SINTER_DTYPE_F32, 0), one = build_scalar(b, SINTER_DTYPE_F32, 1);
-    used = build_where(b, build_eq(b, used, zero), one, used); /* a block of zeros */
-    const ir_value_id wide = scale_wide(n, used, x, axis);
-    n->c.out[0] = n->c.b.status ? 0 : quirk_quantize(&n->c, x, wide, 0, type);
-    n->c.out[1] = stored;
+    const quirk_blocks how = { .axis = network_int(n, "axis"),
+                               .size = network_int(n, "block_size"),
+                               .type = (sinter_dtype)network_int(n, "to_type"),
+                               .scale_type = (sinter_dtype)network_int(n, "scale_type") };
+    quirk_dynamic_blocks(&n->c, n->c.in[0], call_in(&n->c, 1), &how);
 }
 
 /* ---- attention ---- */

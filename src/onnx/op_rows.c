@@ -16,6 +16,7 @@
 #define PV(op, from, to, convert, arg) ROW("ai.onnx.preview", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define PT(op, from, to, convert, arg) \
     ROW("ai.onnx.preview.training", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define TR(op, from, to, convert, arg) ROW("trt", op, from, to, convert_##convert, arg, false, TEXT_NO),
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
@@ -30,6 +31,7 @@ static const op_row rows[] = {
 #undef MS
 #undef PV
 #undef PT
+#undef TR
 /* clang-format on */
 
 const op_row *op_rows(uint32_t *count)

@@ -16,6 +16,7 @@
 #define MS N
 #define PV N
 #define PT N
+#define TR N
 #include "onnx/onnx.def"
 #undef N
 #undef NL
@@ -27,6 +28,7 @@
 #undef MS
 #undef PV
 #undef PT
+#undef TR
 /* clang-format on */
 
 void quirk_plugin(onnx_call *c);        /* an operator that the table does not have, as a call of a plugin */
@@ -85,6 +87,17 @@ ir_value_id quirk_rms_norm(onnx_call *c, ir_value_id x, ir_value_id scale, int64
 ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth);
 ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type);
 ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero);
+/* By the axis and block_size that the node's attributes give; block 0: none is given. zero 0: it is 0. */
+ir_value_id quirk_dequantize_blocks(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero, int64_t axis,
+                                    int64_t block);
+ir_value_id quirk_quantize_blocks(onnx_call *c, ir_value_id x, ir_value_id scale, sinter_dtype type);
+/* quirks_trt.c. Blocks of an axis quantised by their largest magnitudes: out[0] the codes, out[1] the scales. second: a
+ * scalar that scales are divided by; 0: none. */
+typedef struct quirk_blocks {
+    int64_t axis, size;
+    sinter_dtype type, scale_type;
+} quirk_blocks;
+void        quirk_dynamic_blocks(onnx_call *c, ir_value_id x, ir_value_id second, const quirk_blocks *how);
 /* A constant of f32: [count], or [rows, count / rows] where there is more than one row. */
 ir_value_id quirk_reals(onnx_call *c, const float *at, uint32_t count, uint32_t rows);
 /* NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO of scores [B, C]. */

@@ -81,14 +81,15 @@ void convert_quantize(onnx_call *c)
 
 /* A constant in blocks along an axis, dequantised with the blocks as an axis of their own: nothing is repeated, so that
  * folding makes one tensor of it. The last block is padded where it is short. 0: it is not such a constant. */
-static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
+static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, ir_value_id scales, ir_value_id zeros, int64_t axis,
+                                      int64_t block)
 {
     dim_table *t = c->b.g->dims;
     dim dq[SINTER_RANK_MAX], dp[SINTER_RANK_MAX], wide[SINTER_RANK_MAX + 1], none[SINTER_RANK_MAX],
         rest[SINTER_RANK_MAX];
     if (c->b.status || !ir_is_const(c->b.g, q)) return 0;
-    const uint32_t rank = call_shape(c, q, dq), n = call_shape(c, call_in(c, 1), dp);
-    int64_t whole = 0, parts = 0, block = call_int(c, "block_size", 0);
+    const uint32_t rank = call_shape(c, q, dq), n = call_shape(c, scales, dp);
+    int64_t whole = 0, parts = 0;
     if (n != rank || !rank || rank >= SINTER_RANK_MAX) return 0;
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= (int64_t)rank) return 0; /* one scale for all: the axis does not count */
@@ -103,14 +104,28 @@ static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
         wide[k++] = (int64_t)i == axis ? dp[i] : dq[i];
         if ((int64_t)i == axis) wide[k++] = call_k(c, block);
     }
-    ir_value_id zero = call_in(c, 2);
-    if (zero) zero = build_unsqueezed(&c->b, zero, (uint32_t)axis + 1);
-    const ir_value_id scale = build_unsqueezed(&c->b, call_in(c, 1), (uint32_t)axis + 1);
+    const ir_value_id zero = zeros ? build_unsqueezed(&c->b, zeros, (uint32_t)axis + 1) : 0;
+    const ir_value_id scale = build_unsqueezed(&c->b, scales, (uint32_t)axis + 1);
     const ir_value_id y = quirk_dequantize(c, build_shaped(&c->b, q, wide, rank + 1), scale, zero);
     const dim end = dq[axis];
     dq[axis] = call_k(c, parts * block);
     const ir_value_id flat = build_shaped(&c->b, y, dq, rank);
     return parts * block == whole ? flat : build_part(&c->b, flat, (uint32_t)axis, call_k(c, 0), 1, end);
+}
+
+ir_value_id quirk_dequantize_blocks(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero, int64_t axis,
+                                    int64_t block)
+{
+    const ir_value_id y = dequantized_blocks(c, q, scale, zero, axis, block);
+    if (y) return y;
+    const ir_value_id wide = param_shaped(c, scale, q, axis, block);
+    return quirk_dequantize(c, q, wide, param_shaped(c, zero, q, axis, block));
+}
+
+ir_value_id quirk_quantize_blocks(onnx_call *c, ir_value_id x, ir_value_id scale, sinter_dtype type)
+{
+    const ir_value_id wide = param_shaped(c, scale, x, call_int(c, "axis", 1), call_int(c, "block_size", 0));
+    return quirk_quantize(c, x, wide, 0, type);
 }
 
 void convert_dequantize(onnx_call *c)
@@ -119,11 +134,7 @@ void convert_dequantize(onnx_call *c)
     const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0),
                   wanted = call_int(c, "output_dtype", 0);
     if (!q || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
-    ir_value_id y = dequantized_blocks(c, q, axis);
-    if (!y) {
-        const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
-        y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
-    }
+    const ir_value_id y = quirk_dequantize_blocks(c, q, call_in(c, 1), call_in(c, 2), axis, block);
     c->out[0] = wanted ? build_typed(&c->b, y, call_dtype(c, wanted)) : y;
 }
 
