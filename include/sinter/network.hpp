@@ -180,18 +180,8 @@ private:
 /* A network made by calls. It moves; its edges and layers stay valid as long as it lives. */
 class network {
 public:
-    network()
-    {
-        sinter_network *made = nullptr;
-        call(sinter_network_create, nullptr, &made);
-        c_.reset(made);
-    }
-    explicit network(const environment &e) : env_(e.share())
-    {
-        sinter_network *made = nullptr;
-        call(sinter_network_create, e.get(), &made);
-        c_.reset(made);
-    }
+    network() { create(process_environment() ? &*process_environment() : nullptr); }
+    explicit network(const environment &e) { create(&e); }
     edge add_input(const std::string &name, sinter_dtype dtype, const dims &shape,
                    const std::vector<const char *> &dim_names = {})
     {
@@ -270,6 +260,13 @@ public:
     sinter_network *get() const { return c_.get(); }
 
 private:
+    void create(const environment *e)
+    {
+        sinter_network *made = nullptr;
+        if (e) env_ = e->share();
+        call(sinter_network_create, e ? e->get() : nullptr, &made);
+        c_.reset(made);
+    }
     template <class F, class... A> layer made(F function, const A &...arguments)
     {
         return std::apply([function](auto... a) { return call(function, a...); },

@@ -44,14 +44,27 @@ namespace sinter {
 
 /* ---- errors ---- */
 
+namespace detail {
+inline std::string &last_text()
+{
+    static thread_local std::string text;
+    return text;
+}
+}
+
+/* What the last sinter::error of this thread said; "" before the first. It stays after an attempt() that failed. */
+inline const std::string &last_error() { return detail::last_text(); }
+
 class error : public std::runtime_error {
 public:
     explicit error(const sinter_error &e)
-        : std::runtime_error(e.length ? std::string(e.text, e.length) : std::string(sinter_status_text(e.status))),
-          status_(e.status)
+        : error(e.status, e.length ? std::string(e.text, e.length) : std::string(sinter_status_text(e.status)))
     {
     }
-    error(sinter_status status, const std::string &text) : std::runtime_error(text), status_(status) {}
+    error(sinter_status status, const std::string &text) : std::runtime_error(text), status_(status)
+    {
+        detail::last_text() = text;
+    }
     sinter_status status() const noexcept { return status_; }
 
 private:
@@ -335,6 +348,21 @@ private:
     std::shared_ptr<state> s_;
 };
 
+/* The environment of all options and networks that are given none. Set it before they are made, and before other
+ * threads use the library. */
+inline std::optional<environment> &process_environment()
+{
+    static std::optional<environment> e;
+    return e;
+}
+
+/* A log for the whole process: that of everything which has no environment of its own. */
+inline void log_to(environment::log_function f, const std::string &topics = "all")
+{
+    process_environment().emplace();
+    process_environment()->log(std::move(f), topics);
+}
+
 /* Options of one call: C is the C struct, whose fields `options->field` reaches; Row lists the options that have a
  * name. Strings that set() gives are kept. */
 template <class Self, class C, const sinter_option *(*Row)(std::uint32_t)> class options {
@@ -353,7 +381,7 @@ public:
     Self &use(const environment &e)
     {
         env_ = e;
-        c_.env = env_->get();
+        if constexpr (has_environment<C>::value) c_.env = env_->get();
         return static_cast<Self &>(*this);
     }
     C       *operator->() { return &c_; }
@@ -361,7 +389,12 @@ public:
     std::shared_ptr<const void> environment_share() const { return env_ ? env_->share() : nullptr; }
 
 protected:
-    explicit options(const C &initial) : c_(initial) {}
+    explicit options(const C &initial) : c_(initial)
+    {
+        if (has_environment<C>::value && process_environment()) use(*process_environment());
+    }
+    template <class T, class = void> struct has_environment : std::false_type {};
+    template <class T> struct has_environment<T, std::void_t<decltype(T::env)>> : std::true_type {};
     C c_;
     std::optional<environment> env_;
     std::list<std::shared_ptr<std::string>> kept_;

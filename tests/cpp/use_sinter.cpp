@@ -39,6 +39,28 @@ static sinter::build_options quick()
     return sinter::build_options().set("tune", "off").set("threads", "1");
 }
 
+/* A log for the whole process goes to what has no environment of its own; the text of the last error is of this thread. */
+static void globals(const std::string &path)
+{
+    int lines = 0, others = 0;
+    CHECK(sinter::last_error().empty());
+    sinter::log_to([&](std::string_view, std::string_view) { lines++; });
+    const sinter::buffer plan = sinter::build(path, sinter::build_options().set("tune", "off"));
+    const int built = lines;
+    CHECK(built > 0);
+    sinter::environment env;
+    env.log([&](std::string_view, std::string_view) { others++; });
+    CHECK(sinter::build(path, quick().use(env)).size() == plan.size() && lines == built && others > 0);
+    const auto missing = sinter::attempt([&] { return sinter::build(path + ".none", sinter::build_options()); });
+    CHECK(!missing && sinter::last_error() == missing.message && missing.message.find(".none") != std::string::npos);
+    std::string seen = "?";
+    std::thread([&] { seen = sinter::last_error(); }).join();
+    CHECK(seen.empty());
+    sinter::process_environment().reset();
+    (void)sinter::build(path, sinter::build_options().set("tune", "off"));
+    CHECK(lines == built && !sinter::last_error().empty());
+}
+
 static void models(const std::string &path, const std::string &image, const std::string &folder)
 {
     int lines = 0;
@@ -200,6 +222,7 @@ int main(int argc, char **argv)
 {
     if (argc != 4) return 2;
     try {
+        globals(argv[1]);
         tensors(argv[3]);
         models(argv[1], argv[2], argv[3]);
         networks(argv[3]);

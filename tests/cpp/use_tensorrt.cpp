@@ -134,13 +134,14 @@ class Allocator : public IOutputAllocator {
     std::vector<char> memory;
     Dims dims;
 };
-class Calibrator : public IInt8EntropyCalibrator2 {
+/* One batch, three times. */
+template <class Base> class Batches : public Base {
   public:
-    explicit Calibrator(const std::vector<float> &image) : image_(image)
+    explicit Batches(const std::vector<float> &image) : image_(image)
     {
         cudaMalloc(&device_, image.size() * 4);
     }
-    ~Calibrator() override
+    ~Batches() override
     {
         cudaFree(device_);
     }
@@ -172,6 +173,37 @@ class Calibrator : public IInt8EntropyCalibrator2 {
     std::vector<float> image_;
     void *device_ = nullptr;
 };
+using Calibrator = Batches<IInt8EntropyCalibrator2>;
+class Legacy : public Batches<IInt8LegacyCalibrator> {
+  public:
+    using Batches::Batches;
+    double getQuantile() const noexcept override
+    {
+        return quantile;
+    }
+    double getRegressionCutoff() const noexcept override
+    {
+        return cutoff;
+    }
+    const void *readHistogramCache(std::size_t &length) noexcept override
+    {
+        length = 0;
+        return nullptr;
+    }
+    void writeHistogramCache(const void *, std::size_t) noexcept override {}
+    double quantile = 1, cutoff = 1;
+};
+
+/* The scale of a tensor in a calibration cache: the bits of a float in hexadecimal digits. */
+static float cached_scale(const std::string &cache, const std::string &name)
+{
+    const std::size_t at = cache.find("\n" + name + ": ");
+    if (at == std::string::npos) return -1;
+    const uint32_t bits = static_cast<uint32_t>(std::stoul(cache.substr(at + name.size() + 3, 8), nullptr, 16));
+    float scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    return scale;
+}
 
 static void digits(const std::string &path, const std::vector<float> &image)
 {
@@ -295,6 +327,24 @@ static void digits(const std::string &path, const std::vector<float> &image)
     owned<ICudaEngine> quantized(builder->buildEngineWithConfig(*network, *config));
     CHECK(quantized && calibrator.given == 3 &&
           calibrator.cache.find("EntropyCalibration2\nimage: ") != std::string::npos);
+    /* The legacy calibrator's range: up to the quantile of what lies below the cutoff. The image reaches 1. */
+    float scale[3];
+    const double asked[3][2] = { { 1, 1 }, { 0.5, 1 }, { 1, 0.25 } };
+    for (int i = 0; i < 3; i++) {
+        Legacy legacy(image);
+        legacy.quantile = asked[i][0];
+        legacy.cutoff = asked[i][1];
+        config->setInt8Calibrator(&legacy);
+        owned<IHostMemory> made(builder->buildSerializedNetwork(*network, *config));
+        CHECK(made && legacy.given == 3 && legacy.cache.find("LegacyCalibration\n") != std::string::npos);
+        scale[i] = cached_scale(legacy.cache, "image") * 127;
+    }
+    CHECK(scale[0] > 0.99f && scale[0] < 1.01f && scale[1] < scale[0] && scale[1] > 0 && scale[2] < 0.3f);
+    Legacy wrong(image);
+    wrong.quantile = 2;
+    config->setInt8Calibrator(&wrong);
+    CHECK(!builder->buildEngineWithConfig(*network, *config) && logger.has("quantile"));
+    config->setInt8Calibrator(&calibrator);
     calibrator.given = 0;
     owned<ICudaEngine> cached(builder->buildEngineWithConfig(*network, *config));
     CHECK(cached && calibrator.given == 0);

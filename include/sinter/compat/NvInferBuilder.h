@@ -59,6 +59,15 @@ class IInt8MinMaxCalibrator : public IInt8Calibrator {
   public:
     CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kMINMAX_CALIBRATION; }
 };
+/* The histogram cache is neither read nor written: ranges are cached. */
+class IInt8LegacyCalibrator : public IInt8Calibrator {
+  public:
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kLEGACY_CALIBRATION; }
+    virtual double getQuantile() const = 0;         /* the part of numbers inside the range */
+    virtual double getRegressionCutoff() const = 0; /* magnitudes above this part of the largest do not count */
+    virtual void const *readHistogramCache(std::size_t &length) = 0;
+    virtual void writeHistogramCache(void const *data, std::size_t length) = 0;
+};
 
 class IProgressMonitor : public IVersionedInterface {
   public:
@@ -423,6 +432,10 @@ class IBuilder : public detail::reporter {
             sinter_calibrate_options options = SINTER_CALIBRATE_OPTIONS;
             options.method = methods[static_cast<int>(config.calibrator_->getAlgorithm())];
             options.build = &lowered.c;
+            if (auto *legacy = dynamic_cast<IInt8LegacyCalibrator *>(config.calibrator_)) {
+                options.quantile = legacy->getQuantile();
+                options.cutoff = legacy->getRegressionCutoff();
+            }
             sinter::call(sinter_calibrate_network, network.net().get(), &options, &made);
             calibration held(made);
             sinter::buffer text;
