@@ -22,12 +22,13 @@ from ._library import version as __version__
 from ._network import Conditional, Layer, Loop, Network, NetworkTensor
 from ._parser import Parser, ParserError
 from ._plugin import Dim, Launch, Operand, Plugin, Plugins, Spec, plugin
+from ._spread import Spread
 from ._tensor import Tensor, read, write
 
 __all__ = ["Calibration", "Cancelled", "Conditional", "Context", "DeviceError", "Dim", "Dtype", "Engine", "Error", "FileError",
            "IO", "Incompatible", "InternalError", "InvalidArgument", "InvalidModel", "Launch", "Layer", "LayerKind", "Loop",
            "ModelIO", "Network", "NetworkTensor", "NoMemory", "Operand", "Parser", "ParserError", "Place", "Plan", "Plugin",
-           "Plugins", "RunTime", "Spec", "State", "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build",
+           "Plugins", "RunTime", "Spec", "Spread", "State", "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build",
            "build_save", "calibrate", "library_path", "load", "machine", "model_inputs", "operators", "plugin", "read", "write"]
 
 
