@@ -11,7 +11,8 @@ FUNCTIONS = {"cuInit": (2000, ctypes.c_uint), "cuDeviceGetCount": (2000, POINTER
              "cuDevicePrimaryCtxRetain": (7000, POINTER, ctypes.c_int), "cuDevicePrimaryCtxRelease": (11000, ctypes.c_int),
              "cuCtxGetCurrent": (4000, POINTER), "cuCtxPushCurrent": (4000, CONTEXT), "cuCtxPopCurrent": (4000, POINTER),
              "cuStreamSynchronize": (2000, POINTER),
-             "cuMemcpyDtoHAsync": (3020, POINTER, ctypes.c_uint64, ctypes.c_size_t, POINTER)}
+             "cuMemcpyDtoHAsync": (3020, POINTER, ctypes.c_uint64, ctypes.c_size_t, POINTER),
+             "cuMemcpyDtoDAsync": (3020, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, POINTER)}
 
 
 class Driver:

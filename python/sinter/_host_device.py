@@ -74,6 +74,19 @@ class HostDevice:
 
 
 device = HostDevice()
+
+
+@contextlib.contextmanager
+def borrowed(tensors):
+    """Functions of cudart and pycuda that work on the host know memory of the library while it is lent to a script: the operands of
+    a plugin, a debug tensor."""
+    if any(t.place for t in tensors):               # they lie in memory of a GPU
+        yield
+        return
+    with device.borrowed((t.data or 0, t.nbytes) for t in tensors):
+        yield
+
+
 now = time.perf_counter
 numbers = itertools.count(0x1000)                   # handles of streams, events, graphs
 captures = {}                                       # stream -> the work that its graph will have

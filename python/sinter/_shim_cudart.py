@@ -2,6 +2,7 @@
 """cuda-python where memory of the device is memory of the host: cuda.cudart (cuda.bindings.runtime) and as much of cuda.cuda
 (cuda.bindings.driver) as scripts use around engines. Every function gives a tuple: the status, then the results."""
 import enum
+import re
 import types
 
 from ._host_device import (address_of, begin_capture, captures, device, end_capture, join_capture, launch, now, numbers, submit,
@@ -49,6 +50,30 @@ class cudaMemoryType(enum.IntEnum):
     cudaMemoryTypeHost = 1
     cudaMemoryTypeDevice = 2
     cudaMemoryTypeManaged = 3
+
+
+class nvrtcResult(enum.IntEnum):
+    NVRTC_SUCCESS = 0
+    NVRTC_ERROR_OUT_OF_MEMORY = 1
+    NVRTC_ERROR_PROGRAM_CREATION_FAILURE = 2
+    NVRTC_ERROR_INVALID_INPUT = 3
+    NVRTC_ERROR_INVALID_PROGRAM = 4
+    NVRTC_ERROR_INVALID_OPTION = 5
+    NVRTC_ERROR_COMPILATION = 6
+    NVRTC_ERROR_INTERNAL_ERROR = 11
+
+
+# Attributes of a device that scripts ask for, by CUDA's numbers. Of a host most of them are 0.
+ATTRIBUTES = {"MaxThreadsPerBlock": 1, "MaxBlockDimX": 2, "MaxGridDimX": 5, "MaxSharedMemoryPerBlock": 8, "WarpSize": 10, "ClockRate": 13,
+              "MultiProcessorCount": 16, "Integrated": 18, "CanMapHostMemory": 19, "ComputeMode": 20, "ConcurrentKernels": 31,
+              "EccEnabled": 32, "MemoryClockRate": 36, "GlobalMemoryBusWidth": 37, "L2CacheSize": 38, "MaxThreadsPerMultiProcessor": 39,
+              "AsyncEngineCount": 40, "UnifiedAddressing": 41, "ComputeCapabilityMajor": 75, "ComputeCapabilityMinor": 76,
+              "MaxSharedMemoryPerMultiprocessor": 81, "ManagedMemory": 83, "ConcurrentManagedAccess": 89, "MemoryPoolsSupported": 115}
+HOST_VALUES = {1: 1, 10: 1, 16: 1, 18: 1, 19: 1, 41: 1, 83: 1, 89: 1, 115: 1}
+cudaDeviceAttr = enum.IntEnum("cudaDeviceAttr", {f"cudaDevAttr{name}": value for name, value in ATTRIBUTES.items()})
+CUdevice_attribute = enum.IntEnum("CUdevice_attribute", {
+    "CU_DEVICE_ATTRIBUTE_" + re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).upper().replace("MULTI_PROCESSOR", "MULTIPROCESSOR"): value
+    for name, value in ATTRIBUTES.items()})
 
 
 class CUresult(enum.IntEnum):
@@ -322,7 +347,7 @@ def cudaDeviceSetLimit(limit, value):
 
 
 def cudaDeviceGetAttribute(attr, device):
-    return OK, 0
+    return OK, HOST_VALUES.get(int(attr), 0)
 
 
 def cudaDeviceGetPCIBusId(len, device):
@@ -398,20 +423,20 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
           "cuMemsetD8": cudaMemset, "cuMemsetD8Async": cudaMemsetAsync, "cuCtxGetCurrent": lambda: (0, next(iter(handles), 0)),
           "cuCtxPushCurrent": lambda context: (0,), "cuCtxPopCurrent": lambda: (0, 0), "cuDevicePrimaryCtxRelease": lambda d: (0,),
           "cuDeviceGetName": lambda length, d: (0, b"host (sinter)"), "cuDeviceTotalMem": lambda d: (0, total_memory()),
-          "cuDeviceGetAttribute": lambda attribute, d: (0, 0), "cuDeviceComputeCapability": lambda d: (0, 0, 0),
+          "cuDeviceGetAttribute": cudaDeviceGetAttribute, "cuDeviceComputeCapability": lambda d: (0, 0, 0),
           "cuGetErrorName": lambda error: (0, CUresult(error).name.encode()), "cuGetErrorString": lambda error: (0, CUresult(error).name.encode())}
 
 
-def missing_from(module):
+def missing_from(module, has="memory, copies, streams, events and graphs are"):
     def __getattr__(name):
-        raise AttributeError(f"{module}.{name} is not there where engines run on the CPU (sinter.shim): "
-                             "memory, copies, streams, events and graphs are")
+        raise AttributeError(f"{module}.{name} is not there where engines run on the CPU (sinter.shim): {has}")
     return __getattr__
 
 
 def modules():
     """The modules by name."""
-    top, bindings, runtime, driver = (types.ModuleType(n) for n in ("cuda", "cuda.bindings", "cuda.bindings.runtime", "cuda.bindings.driver"))
+    top, bindings, runtime, driver, nvrtc = (types.ModuleType(n) for n in (
+        "cuda", "cuda.bindings", "cuda.bindings.runtime", "cuda.bindings.driver", "cuda.bindings.nvrtc"))
     for name, thing in list(globals().items()):
         if name.startswith("cuda"):
             setattr(runtime, name, thing)
@@ -421,14 +446,20 @@ def modules():
     runtime.cudaStream_t = runtime.cudaEvent_t = runtime.cudaGraph_t = runtime.cudaGraphExec_t = int
     for module in (runtime, driver):
         module.__getattr__ = missing_from(module.__name__)
-    driver.CUresult, driver.CUdeviceptr, driver.CUstream = CUresult, int, int
+    driver.CUresult, driver.CUdevice_attribute = CUresult, CUdevice_attribute
+    for name in ("CUdevice", "CUdeviceptr", "CUstream", "CUevent", "CUcontext", "CUmodule", "CUfunction"):
+        setattr(driver, name, int)
+    nvrtc.nvrtcResult, nvrtc.nvrtcVersion = nvrtcResult, lambda: (nvrtcResult.NVRTC_SUCCESS, 12, 0)
+    nvrtc.nvrtcGetErrorString = lambda error: (nvrtcResult.NVRTC_SUCCESS, nvrtcResult(error).name.encode())
+    nvrtc.__getattr__ = missing_from("cuda.bindings.nvrtc", "there is no GPU to compile kernels for")
     for name, function in DRIVER.items():
         setattr(driver, name, driver_function(function))
     top.cudart = bindings.runtime = runtime
     top.cuda = bindings.driver = driver
+    top.nvrtc = bindings.nvrtc = nvrtc
     top.bindings, top.__path__, bindings.__path__ = bindings, [], []
     return {"cuda": top, "cuda.cudart": runtime, "cuda.cuda": driver, "cuda.bindings": bindings, "cuda.bindings.runtime": runtime,
-            "cuda.bindings.driver": driver}
+            "cuda.bindings.driver": driver, "cuda.nvrtc": nvrtc, "cuda.bindings.nvrtc": nvrtc}
 
 
 class Library:

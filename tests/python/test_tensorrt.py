@@ -319,8 +319,9 @@ def test_builders_of_versions_5_to_7():
         assert builder.max_workspace_size == 1 << 28 and builder.fp16_mode is True and not builder.int8_mode
         parser.parse(rig.DIGITS.read_bytes())
         network.get_input(0).shape = [1, 1, 28, 28]
-        kernel = network.get_layer(0).kernel
-        assert isinstance(kernel, np.ndarray) and kernel.shape == (72,) and network.get_layer(0).bias.size in (0, 8)
+        layer = network.get_layer(0)
+        layer.__class__ = trt.IConvolutionLayer
+        assert isinstance(layer.kernel, np.ndarray) and layer.kernel.shape == (72,) and layer.bias.size in (0, 8)
         builder.refittable = True
         engine = builder.build_cuda_engine(network)
         assert engine.refittable and engine.max_batch_size == 1

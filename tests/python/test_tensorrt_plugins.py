@@ -227,13 +227,106 @@ def test_functions():
     rig.raises(ValueError, trtp.register("sample::pool"), pool_desc, says="registered already")
     rig.raises(ValueError, trtp.impl("sample::other"), pool_impl, says="trtp.register comes first")
     rig.raises(ValueError, trtp.register("noname"), pool_desc, says="NAMESPACE::NAME")
-    rig.raises(NotImplementedError, trtp.aot_impl, "sample::pool", says="trtp.impl")
     # an integer type that autotune does not name
     log = Log()
     network = new_network(log)
     layer = network.add_plugin(trtp.op.sample.pool(network.add_input("x", trt.int32, (2, 4)), network.add_input("y", trt.float32, (6,)), k=2))
     network.mark_output(layer.get_output(0))
     assert engine_of(network, profile=None) is None and "does not take operands of the types" in log.lines[-1], log.lines
+
+
+# ---- outputs that share an input's memory, functions that leave attributes out, kernels compiled ahead of time ----
+
+@trtp.register("sample::add_")
+def add_in_place(x: trtp.TensorDesc, delta: int) -> trtp.TensorDesc:
+    return x.aliased()
+
+
+@trtp.autotune("sample::add_")
+def add_in_place_tune(x, outputs) -> List[trtp.AutoTuneCombination]:
+    made = trtp.AutoTuneCombination()
+    made.pos([0, 1], "FP32|FP16", "LINEAR*HWC")
+    made.tactics([4, 9])
+    return [trtp.AutoTuneCombination("INT8, INT8", "LINEAR"), made]
+
+
+@trtp.impl("sample::add_")
+def add_in_place_impl(x, delta: int, outputs, stream, tactic) -> None:
+    assert tactic in (4, 9) and outputs[0].get_aliased() is x and outputs[0].data_ptr == x.data_ptr
+    half = x.aliased((x.numel() // 2,))
+    assert half.data_ptr == x.data_ptr and half.shape == (x.numel() // 2,)
+    np.asarray(x)[...] += delta
+
+
+@trtp.aot_impl("sample::add_")
+def add_in_place_ahead(x: trtp.TensorDesc, delta: int, outputs, tactic: int) -> Tuple[str, str, trtp.KernelLaunchParams, trtp.SymExprs]:
+    raise AssertionError("it is not called")
+
+
+class AddInPlace(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuildV2, trt.IPluginV3OneRuntime):
+    def __init__(self):
+        for base in (trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuildV2, trt.IPluginV3OneRuntime):
+            base.__init__(self)
+        self.plugin_name, self.plugin_version, self.plugin_namespace, self.num_outputs = "AddInPlace", "1", "", 2
+
+    def get_capability_interface(self, kind):
+        return self
+
+    def get_output_data_types(self, input_types):
+        return [input_types[1], trt.int32]
+
+    def get_output_shapes(self, inputs, shape_inputs, builder):
+        return [inputs[1], trt.DimsExprs([builder.constant(1)])]
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].desc.format == trt.TensorFormat.LINEAR
+
+    def get_aliased_input(self, output_index):
+        return 1 if output_index == 0 else -1
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        assert outputs[0] == inputs[1]
+        at(inputs[1], input_desc[1])[...] += at(inputs[0], input_desc[0])
+        at(outputs[1], output_desc[1])[...] = 5
+
+    def clone(self):
+        made = AddInPlace()
+        made.__dict__.update(self.__dict__)
+        return made
+
+
+class AddInPlaceCreator(trt.IPluginCreatorV3One):
+    def __init__(self):
+        trt.IPluginCreatorV3One.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace, self.field_names = "AddInPlace", "1", "", trt.PluginFieldCollection()
+
+    def create_plugin(self, name, fc, phase):
+        return AddInPlace()
+
+
+def test_outputs_that_share_memory():
+    trt.get_plugin_registry().register_creator(AddInPlaceCreator(), "")
+    log = Log()
+    network = new_network(log)
+    x = network.add_input("x", trt.float32, (2, 3, 4, 5))
+    first = network.add_plugin(trtp.op.sample.add_(x, delta=3), aot=False).get_output(0)
+    layer = network.add_plugin_v3([x, first], [], AddInPlace())
+    for tensor in (first, layer.get_output(0), layer.get_output(1)):
+        network.mark_output(tensor)
+    given = X.copy()
+    engine = engine_of(network, profile=None)
+    assert engine is not None, log.lines
+    added, both, five = execute(engine, given)
+    assert np.array_equal(added, X + 3) and np.array_equal(both, X + 3 + X) and five == 5 and np.array_equal(given, X)
+    rig.raises(NotImplementedError, network.add_plugin, trtp.op.sample.add_(x, delta=3), aot=True, says="aot=False")
+    takes = trtp.AutoTuneCombination("FP32|FP16, FP32|FP16", "LINEAR").takes
+    assert takes([trt.float32, trt.float32]) and takes([trt.float16, trt.float16]) and not takes([trt.float16, trt.float32])
+    rig.raises(ValueError, takes, [trt.float32], says="1 operands")
+    rig.raises(ValueError, trtp.AutoTuneCombination("FP33").takes, [trt.float32], says="FP33")
+    assert not trtp.AutoTuneCombination("FP32", "HWC").takes([trt.float32])
+    shape = trtp.Shape((2, 3))
+    shape[1] += 4
+    assert shape.numel() == 14 and int(trtp.SymInt32(7)) == 7 and trtp.SymIntExprs.from_tuple([trtp.SymInt32(2), 3])[1] == 3
 
 
 # ---- sizes that data decide ----

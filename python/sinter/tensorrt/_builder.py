@@ -307,10 +307,12 @@ class Builder(Managed, Reporter):
             del options["log"], options["log_topics"]
         if config.progress_monitor is not None:
             options["progress"] = Progress(config.progress_monitor)
-        with self._timing_cache(config, options):
-            plan = network._build(options)
-        if config.progress_monitor is not None:
-            options["progress"].finish()
+        try:
+            with self._timing_cache(config, options):
+                plan = network._build(options)
+        finally:
+            if config.progress_monitor is not None:
+                options["progress"].finish()
         if config.get_flag(BuilderFlag.STRIP_PLAN) or config.get_flag(BuilderFlag.WEIGHTLESS):
             plan = plan.load(no_device=True).strip()
         self.say(Severity.INFO, f"Engine generation completed in {time.perf_counter() - start:.6g} seconds.")

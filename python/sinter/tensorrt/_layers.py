@@ -167,7 +167,7 @@ def layer_classes():
 
 BY_NAME, BY_KIND = layer_classes()
 for _name, _type in (("IPluginV2Layer", LayerType.PLUGIN_V2), ("IPluginV3Layer", LayerType.PLUGIN_V3)):
-    BY_NAME[_name] = type(_name, (ILayer,), {"__module__": "sinter.tensorrt", "plugin": None, "type": _type})
+    BY_NAME[_name] = type(_name, (ILayer,), {"__module__": "sinter.tensorrt", "plugin": None, "layer_type": _type})
 BY_KIND["plugin"] = BY_NAME["IPluginV3Layer"]
 
 
@@ -218,7 +218,6 @@ def methods():
 
 class IFullyConnectedLayer(BY_NAME["IConvolutionLayer"]):
     """A convolution whose window is the whole of its input."""
-    type = property(lambda self: LayerType.FULLY_CONNECTED)
     num_output_channels = layer_property("convolution", "num_output_maps")
 
 
@@ -245,8 +244,9 @@ class INetworkDefinition(NetworkDefinition):
         parameters = {"maps": num_outputs, "kernel_size": tuple(input.shape[2:]), "kernel": to_parameter(kernel),
                       "bias": to_parameter(bias)}
         made = self._add("convolution", [input.tensor], {name: value for name, value in parameters.items() if value is not None})
-        self._made[made.layer] = IFullyConnectedLayer(self, made.layer)
-        return self._made[made.layer]
+        self._made[made.layer] = found = IFullyConnectedLayer(self, made.layer)
+        found.layer_type = LayerType.FULLY_CONNECTED
+        return found
 
     def _add_plugin(self, name, tensors, plugin, kind, outputs, **fields):
         layer = self._net.add_plugin(name, *(t.tensor for t in tensors), outputs=outputs, **fields)

@@ -89,13 +89,15 @@ class ILayer:
     def __init__(self, network, layer):
         self.network, self.layer = network, layer
         self.kind_name = self.added_by = layer.kind.name.lower()
+        self.layer_type = type(self).layer_type
 
     def __dir__(self):
         """What upstream's layers have: tools list the attributes of layers by it."""
         return [n for n in super().__dir__() if hasattr(type(self), n)]
 
-    # Of activations and of poolings `type` is their function, as upstream has it.
-    type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
+    # Of IActivationLayer and IPoolingLayer `type` is their function, as upstream has it.
+    type = property(lambda self: self.layer_type or LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
+    layer_type = None           # of layers whose kind has another name upstream
     name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
     metadata = property(lambda self: self.layer.metadata, lambda self, text: setattr(self.layer, "metadata", text))
     num_inputs = property(lambda self: len(self.layer.inputs))
@@ -348,8 +350,15 @@ class NetworkDefinition(Managed, Reporter):
         found = self._net.outputs
         return self._wrap(found[index]) if 0 <= index < len(found) else None
 
+    def _plain(self, layer):
+        """A layer as upstream hands it out again: an ILayer, whose `type` is a LayerType. Its __class__ can be set to the class of its
+        kind. It shares its attributes with the object that add_NAME gave."""
+        made = ILayer.__new__(ILayer)
+        made.__dict__ = self._wrap_layer(layer).__dict__
+        return made
+
     def get_layer(self, index):
-        return self._wrap_layer(self._net.layers[index])
+        return self._plain(self._net.layers[index])
 
     def __len__(self):
         return self.num_layers
@@ -358,4 +367,4 @@ class NetworkDefinition(Managed, Reporter):
         return self.get_layer(index)
 
     def __iter__(self):
-        return iter([self._wrap_layer(layer) for layer in self._net.layers])
+        return iter([self._plain(layer) for layer in self._net.layers])

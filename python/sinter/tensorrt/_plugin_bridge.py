@@ -4,13 +4,13 @@
 A layer carries what its plugin serializes, or the attributes of its ONNX node; so an engine can be loaded by another process,
 whose registered creator makes the plugin again. Each shape of a call has a clone of the plugin, which is configured once."""
 import base64
-import contextlib
 import json
 import threading
 
-from .._abi import Place
 from .._dtype import numpy
+from .._host_device import borrowed
 from .._plugin import Plugin, Plugins
+from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, to_trt
 from ._names import PluginFieldType, TensorRTPhase
 from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTensorDesc, IDimensionExpr, IExprBuilder, IPluginCreator,
@@ -44,7 +44,8 @@ def names_of(plugin):
 def serialized(plugin):
     """All of a plugin's state as bytes."""
     if not is_v3(plugin):
-        return b"2" + bytes(plugin.serialize() or b"")
+        raw = plugin.serialize() or b""
+        return b"2" + (raw.encode() if isinstance(raw, str) else bytes(raw))
     np, rows = numpy(), []
     for field in part(plugin, RUNTIME).get_fields_to_serialize() or ():
         is_text = isinstance(field.data, (str, bytes))
@@ -74,17 +75,6 @@ def ranged(o):
 
 def fixed(o, sizes="max"):
     return description(o.dtype, getattr(o, sizes))
-
-
-@contextlib.contextmanager
-def borrowed(tensors):
-    """Functions of cudart and pycuda that work on the host know the operands of a plugin, while it runs there."""
-    from .._host_device import device
-    if any(t.place != Place.HOST for t in tensors):
-        yield
-        return
-    with device.borrowed((t.data, t.nbytes) for t in tensors):
-        yield
 
 
 class Bridge:
@@ -202,16 +192,19 @@ class Bridge:
                 if made.initialize() not in (None, 0):
                     raise RuntimeError(f"{type(made).__name__}.initialize reports a failure")
                 return Started(made, made)
-            part(made, BUILD).configure_plugin(*old_style)
+            build = part(made, BUILD)
+            build.configure_plugin(*old_style)
+            aliases = {i: build.get_aliased_input(i) for i in range(len(outputs))} if hasattr(build, "get_aliased_input") else {}
             attached = part(made, RUNTIME).attach_to_context(None)
             made = made if attached is None else attached
             runtime = part(made, RUNTIME)
             runtime.on_shape_change([fixed(o) for o in inputs], [fixed(o) for o in outputs])
-            return Started(made, runtime)
+            return Started(made, runtime, {i: k for i, k in aliases.items() if k is not None and k >= 0})
 
     def enqueue(self, inputs, outputs, state, tactic, workspace, stream, **values):
         descs = [[description(t.dtype, t.shape) for t in tensors] for tensors in (inputs, outputs)]
-        addresses = [[t.data for t in tensors] for tensors in (inputs, outputs)]
+        given = joined(inputs, outputs, state.aliases, stream) if state.aliases else inputs
+        addresses = [[t.data for t in tensors] for tensors in (given, outputs)]
         if tactic and state.tactic != tactic:
             state.runtime.set_tactic(tactic)
             state.tactic = tactic
@@ -224,8 +217,8 @@ class Bridge:
 class Started:
     """A plugin that was configured for a shape, until its state goes."""
 
-    def __init__(self, plugin, runtime):
-        self.plugin, self.runtime, self.tactic = plugin, runtime, None
+    def __init__(self, plugin, runtime, aliases=None):
+        self.plugin, self.runtime, self.tactic, self.aliases = plugin, runtime, None, aliases or {}
 
     def __del__(self):
         if not is_v3(self.plugin):

@@ -6,7 +6,7 @@ from .._dtype import BITS as SINTER_BITS
 from .._dtype import size_of
 from .._context import c_run as context_run
 from .._engine import load
-from .._host_device import submit
+from .._host_device import borrowed, submit
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
@@ -595,8 +595,10 @@ class IExecutionContext(Managed, Reporter):
             if name in self._debugged:
                 result = context.output(DEBUG + name)
                 location = TensorLocation.HOST if result.place == Place.HOST and self.engine._engine.device != "cpu" else TensorLocation.DEVICE
-                if self._listener.process_debug_tensor(result.data or 0, location, to_trt(result.dtype, name), Dims(result.shape), name,
-                                                       stream) is False:
+                with borrowed([result]):
+                    taken = self._listener.process_debug_tensor(result.data or 0, location, to_trt(result.dtype, name), Dims(result.shape),
+                                                                name, stream)
+                if taken is False:
                     raise ValueError(f"the debug listener refused tensor '{name}'")
 
     def _allocated(self, name, allocator, size, stream):

@@ -17,7 +17,9 @@ import itertools
 import typing
 
 from .._dtype import numpy
+from .._host_device import borrowed
 from .._plugin import Dim, Plugin
+from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, NotAvailable, to_trt
 from ._names import DataType, TensorFormat
 
@@ -58,14 +60,43 @@ class SymIntExpr(ShapeExpr):
     pass
 
 
+class SymInt32(ShapeExpr):
+    """A number of 32 bits, which follows from sizes."""
+
+    def __init__(self, value=0):
+        super().__init__(value.dim if isinstance(value, ShapeExpr) else value)
+
+
 class ShapeExprs(list):
     """Sizes of a tensor as expressions."""
+
+    @classmethod
+    def from_tuple(cls, shape):
+        return cls(shape)
 
     def numel(self):
         found = 1
         for each in self:
             found = each * found
         return found
+
+    def clone(self):
+        return type(self)(self)
+
+
+class SymExprs(ShapeExprs):
+    """Arguments of a kernel as expressions."""
+
+
+class SymIntExprs(SymExprs):
+    pass
+
+
+class Shape(ShapeExprs):
+    """Sizes of a tensor as numbers."""
+
+    def __init__(self, shape=()):
+        super().__init__(int(dim) for dim in getattr(shape, "shape", shape))
 
 
 def cdiv(a, b):
@@ -92,7 +123,15 @@ class TensorDesc:
         return TensorDesc(self.shape_expr, self.dtype)
 
     def aliased(self):
-        raise NotAvailable("outputs that share the memory of an input are not available: return x.like(), and copy")
+        """An output that shares the memory of this input: the function changes the input, and that is the output."""
+        made = self.like()
+        made.alias_of = self
+        return made
+
+    def get_aliased(self):
+        return self.alias_of
+
+    alias_of = None
 
 
 def from_shape_expr(shape_expr, dtype):
@@ -121,9 +160,10 @@ def size_tensor(opt, upper_bound):
 class Tensor:
     """A tensor of a run: data_ptr, shape, strides (elements), dtype. On the CPU it has __array_interface__, on a GPU
     __cuda_array_interface__; both have DLPack."""
-    format, scale, aliased_input = TensorFormat.LINEAR, 0.0, None
+    format, scale = TensorFormat.LINEAR, 0.0
 
-    def __init__(self, tensor):
+    def __init__(self, tensor, aliased=None):
+        self._aliased = aliased                 # the input whose memory an output shares
         self._tensor = tensor
         self.data_ptr, self.shape, self.dtype = tensor.data, tuple(tensor.shape), to_trt(tensor.dtype, "a plugin's operand")
         self.strides, step = [], 1
@@ -142,6 +182,19 @@ class Tensor:
         self._tensor._need_host()
         return self._tensor._interface()
 
+    def get_aliased(self):
+        return self._aliased
+
+    def aliased(self, shape=None):
+        """The beginning of the same memory in another shape: an output whose size data decide has room for the largest."""
+        shape = self.shape if shape is None else tuple(int(d) for d in shape)
+        count = 1
+        for dim in shape:
+            count *= dim
+        if count > self.numel():
+            raise ValueError(f"the shape {shape} has {count} elements, the tensor has {self.numel()}")
+        return Tensor(self._tensor._make(self._tensor.dtype, shape, self._tensor.data, self._tensor.place, self._tensor), self._aliased)
+
     def numel(self):
         count = 1
         for dim in self.shape:
@@ -150,28 +203,46 @@ class Tensor:
 
 
 class AutoTuneCombination:
-    """Types of the operands, inputs before outputs ("FP32|FP16, FP32|FP16"), their formats, and tactics to time."""
+    """Types of the operands, inputs before outputs ("FP32|FP16, FP32|FP16"), their formats, and tactics to time. One format is that of
+    all operands; "*" stands between formats that are tried for each operand, "|" between those that all operands share."""
 
-    def __init__(self, types="", formats="", tactics=None):
-        self.types, self.formats, self.tactics = types, formats, list(tactics or [])
+    def __init__(self, io_types="", layouts="", tactics=None):
+        split = [[w.strip() for w in text.split(",")] if text else [] for text in (io_types, layouts)]
+        self._types, self._formats = dict(enumerate(split[0])), dict(enumerate(split[1]))
+        self._tactics = [int(t) for t in tactics or []]
 
-    def pos(self, positions, spec):
-        raise NotAvailable("AutoTuneCombination.pos is not available: give the types of all operands as text")
+    def pos(self, positions, io_types="", layouts=""):
+        """Sets types and formats of one operand, or of several."""
+        for i in positions if hasattr(positions, "__iter__") else [positions]:
+            if io_types:
+                self._types[int(i)] = io_types
+            if layouts:
+                self._formats[int(i)] = layouts
+
+    def tactics(self, tactics=None):
+        self._tactics = [int(t) for t in tactics or []]
 
     def takes(self, dtypes):
-        words = [w.strip() for w in self.types.split(",")]
-        formats = [w.strip() for w in self.formats.split(",")] if self.formats else ["LINEAR"] * len(words)
-        if len(words) != len(dtypes) or len(formats) != len(dtypes):
-            raise ValueError(f"the combination '{self.types}' '{self.formats}' is for {len(words)} operands, the call has {len(dtypes)}")
-        return all(any(WORDS.get(t.strip()) == d for t in w.split("|")) for w, d in zip(words, dtypes)) and \
-            all("LINEAR" in f.replace("*", "|").split("|") for f in formats)
-
-    def tactic(self, tactic):
-        self.tactics.append(int(tactic))
+        if sorted(self._types) != list(range(len(dtypes))):
+            raise ValueError(f"a combination has types for the operands {sorted(self._types)}, the call has {len(dtypes)} operands")
+        everywhere = self._formats.get(0, "LINEAR") if list(self._formats) == [0] else "LINEAR"
+        formats = [self._formats.get(i, everywhere) for i in range(len(dtypes))]
+        words = [self._types[i].replace("*", "|").split("|") for i in range(len(dtypes))]
+        for each in [w.strip() for row in words for w in row]:
+            if each not in WORDS:
+                raise ValueError(f"a combination has the type '{each}': {', '.join(WORDS)} are known")
+        if not all(d in [WORDS[w.strip()] for w in row] for row, d in zip(words, dtypes)):
+            return False
+        # Alternatives behind "|" belong together: operands that have as many take the one with the same number.
+        counts = {len(row) for row in words if len(row) > 1}
+        together = len(counts) != 1 or any(all(len(row) == 1 or WORDS[row[k].strip()] == d for row, d in zip(words, dtypes))
+                                           for k in range(counts.pop()))
+        return together and all("LINEAR" in [w.strip() for w in f.replace("*", "|").split("|")] for f in formats)
 
 
 WORDS = {"FP32": DataType.FLOAT, "FP16": DataType.HALF, "BF16": DataType.BF16, "INT8": DataType.INT8, "INT32": DataType.INT32,
-         "INT64": DataType.INT64, "BOOL": DataType.BOOL, "UINT8": DataType.UINT8, "FP8": DataType.FP8}
+         "INT64": DataType.INT64, "BOOL": DataType.BOOL, "UINT8": DataType.UINT8, "FP8": DataType.FP8, "INT4": DataType.INT4,
+         "FP4": DataType.FP4}
 
 
 def fields_of(signature):
@@ -206,7 +277,14 @@ class Definition:
         self.signature = inspect.signature(function)
         self.kinds = {n: p.annotation for n, p in self.signature.parameters.items()}
         self.tensors, self.fields = fields_of(self.signature)
-        self.body = self.choose = None
+        self.body = self.choose = self.ahead = None
+
+    def _call(self, function, tensors, values, **more):
+        """Calls a function of the plugin: the inputs, then what it has parameters for. Functions may leave attributes out."""
+        wanted = inspect.signature(function).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in wanted.values()):
+            return function(*tensors, **values, **more)
+        return function(*tensors, **{n: v for n, v in dict(values, **more).items() if n in wanted})
 
     def _values(self, values):
         """The attributes as functions get them."""
@@ -228,6 +306,13 @@ class Definition:
             raise ValueError(f"{self.function.__name__} describes {len(found)} outputs, the node has {count}")
         return [(FROM_TRT[d.dtype], [e.dim if isinstance(e, ShapeExpr) else e for e in d.shape_expr]) for d in found]
 
+    def _aliases(self, inputs, values):
+        """output -> input, of outputs that share an input's memory."""
+        given = [TensorDesc([ShapeExpr(d) for d in t.shape], to_trt(t.dtype, "a plugin's input")) for t in inputs]
+        found = self.function(*given, **self._values(values))
+        found = found if isinstance(found, (tuple, list)) else [found]
+        return {i: given.index(d.alias_of) for i, d in enumerate(found) if d.alias_of is not None}
+
     def count_outputs(self, ranks, values):
         """How many outputs a call has: the function is asked with sizes of 1."""
         given = [TensorDesc([ShapeExpr(1)] * rank, dtype) for rank, dtype in ranks]
@@ -236,7 +321,7 @@ class Definition:
 
     def _combinations(self, inputs, outputs, values):
         described = [[TensorDesc([ShapeExpr(n) for n in o.opt], to_trt(o.dtype, "a plugin's operand")) for o in part] for part in (inputs, outputs)]
-        return list(self.choose(*described[0], **self._values(values), outputs=tuple(described[1])))
+        return list(self._call(self.choose, described[0], self._values(values), outputs=tuple(described[1])))
 
     def _supports(self, inputs, outputs, **values):
         operands = inputs + outputs
@@ -250,18 +335,20 @@ class Definition:
         if self.choose is None:
             return [0]
         dtypes = [TO_TRT[o.dtype] for o in inputs + outputs]
-        lists = [c.tactics for c in self._combinations(inputs, outputs, values) if c.takes(dtypes)]
+        lists = [c._tactics for c in self._combinations(inputs, outputs, values) if c.takes(dtypes)]
         return list(dict.fromkeys(int(t) for t in itertools.chain(*lists))) or [0]
 
     def _run(self, inputs, outputs, stream, tactic, **values):
-        extra = {"tactic": tactic} if "tactic" in inspect.signature(self.body).parameters else {}
-        from ._plugin_bridge import borrowed
+        aliases = self._aliases(inputs, values)
+        given = [Tensor(t) for t in joined(inputs, outputs, aliases, stream)]
+        made = tuple(Tensor(t, given[aliases[i]] if i in aliases else None) for i, t in enumerate(outputs))
         with borrowed(inputs + outputs):
-            self.body(*(Tensor(t) for t in inputs), **self._values(values), outputs=tuple(Tensor(t) for t in outputs), stream=stream or 0, **extra)
+            self._call(self.body, given, self._values(values), outputs=made, stream=stream or 0, tactic=tactic)
 
     def plugin(self):
         if self.body is None:
-            raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function: trtp.impl makes one")
+            kernels = ": kernels that were compiled ahead of time (trtp.aot_impl) are not launched" if self.ahead else ""
+            raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function, which trtp.impl makes{kernels}")
         count = len(self.tensors)
         return Plugin(self.name, self._shapes, tensors=self._run, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
                       fields=self.fields, inputs=count, outputs=(1, 32))
@@ -309,9 +396,19 @@ def autotune(plugin_id):
 
 
 def aot_impl(plugin_id):
-    """Kernels that were compiled beforehand are not launched."""
-    raise NotAvailable("trtp.aot_impl is not available: trtp.impl launches any kernel in the stream that it gets; sinter.Plugin takes CUDA "
-                       "sources (cuda_source)")
+    """A decorator for the function that compiles kernels ahead of time. It is kept, and never called: trtp.impl is what runs."""
+    def decorate(function):
+        find(plugin_id).ahead = function
+        return function
+    return decorate
+
+
+class KernelLaunchParams:
+    """How a kernel that was compiled ahead of time is launched."""
+
+    def __init__(self, grid_x=1, grid_y=1, grid_z=1, block_x=1, block_y=1, block_z=1, shared_mem=0):
+        self.grid_x, self.grid_y, self.grid_z = grid_x, grid_y, grid_z
+        self.block_x, self.block_y, self.block_z, self.shared_mem = block_x, block_y, block_z, shared_mem
 
 
 class Call:
@@ -348,5 +445,5 @@ class Namespace:
 
 
 op = Namespace()
-__all__ = ["AutoTuneCombination", "ShapeExpr", "ShapeExprs", "SymIntExpr", "Tensor", "TensorDesc", "aot_impl", "autotune", "cdiv",
-           "from_shape_expr", "impl", "op", "register", "size_tensor"]
+__all__ = ["AutoTuneCombination", "KernelLaunchParams", "Shape", "ShapeExpr", "ShapeExprs", "SymExprs", "SymInt32", "SymIntExpr",
+           "SymIntExprs", "Tensor", "TensorDesc", "aot_impl", "autotune", "cdiv", "from_shape_expr", "impl", "op", "register", "size_tensor"]
