@@ -378,6 +378,13 @@ class Context:
         with self._lock:
             call("sinter_context_set_input_shape", self._handle, name.encode(), dims, len(shape))
 
+    def missing_inputs(self):
+        """The names of the inputs that miss a shape, or whose missing value decides the shape of an output. Errors: InvalidArgument."""
+        names, count = (ctypes.c_char_p * max(len(self._inputs), 1))(), ctypes.c_uint32()
+        with self._lock:
+            call("sinter_context_infer_shapes", self._handle, names, len(self._inputs), byref(count))
+        return [names[i].decode() for i in range(count.value)]
+
     def output_shape(self, name):
         """The shape that an output will have, without a run: of the inputs' shapes, and of values on the host that are read as sizes.
         -1 where only a run can know a size, or where an input has no shape. Errors: InvalidArgument."""

@@ -4,7 +4,7 @@ import contextlib
 import math
 
 from .. import _build
-from .._abi import ParamKind
+from .._abi import Dtype, ParamKind
 from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
@@ -18,8 +18,8 @@ from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity
 class ITensor:
     """A tensor of a network."""
     ATTRIBUTES = "is_network_output is_network_input"
-    is_shape_tensor = False
     is_execution_tensor = True
+    is_shape_tensor = property(lambda self: self.tensor in self.network._shape_tensors())
     broadcast_across_batch = False
     location = TensorLocation.DEVICE
     allowed_formats = 1 << int(TensorFormat.LINEAR)
@@ -160,6 +160,11 @@ class ILayer:
         return hash(self.layer)
 
 
+# The inputs of layers, and of ONNX's operators, whose values are sizes.
+SIZES = {"shuffle": (1,), "resize": (1,), "slice": (1, 2, 3), "fill": (0,), "trip_limit": (0,), "loop_output": (1,), "Reshape": (1,),
+         "Expand": (1,), "Tile": (1,), "Resize": (3,), "Slice": (1, 2, 4), "ConstantOfShape": (0,), "Range": (0, 1, 2), "Pad": (1,)}
+
+
 def address_of(weights):
     """Where the elements of weights lie: of the caller's memory, by which set_weights_name knows them."""
     tensor = weights.tensor if isinstance(weights, Weights) else Tensor(weights)
@@ -184,7 +189,7 @@ class NetworkDefinition(Managed, Reporter):
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
-        self.name = "Unnamed Network 0"
+        self.name, self._sized = "Unnamed Network 0", None
 
     def get_flag(self, flag):
         if flag == NetworkDefinitionCreationFlag.EXPLICIT_BATCH:
@@ -264,6 +269,23 @@ class NetworkDefinition(Managed, Reporter):
 
     def _is_quantized(self):
         return any(layer.kind.name in ("QUANTIZE", "DEQUANTIZE") for layer in self._net.layers)
+
+    def _shape_tensors(self):
+        """The tensors whose values sizes are computed from: integers without an axis, or with one."""
+        layers = self._net.layers
+        if self._sized is None or self._sized[0] != len(layers):
+            found = set()
+            for layer in reversed(layers):
+                operator, inputs = layer.kind.name.lower(), layer.inputs
+                operator = layer.operator[1] if operator == "op" else operator
+                if operator in ("shape", "constant", "Shape", "Size"):
+                    continue
+                places = range(len(inputs)) if any(t in found for t in layer.outputs) else SIZES.get(operator, ())
+                for i in places:
+                    if i < len(inputs) and inputs[i] is not None and inputs[i].dtype in (Dtype.I32, Dtype.I64) and len(inputs[i].shape) < 2:
+                        found.add(inputs[i])
+            self._sized = len(layers), found
+        return self._sized[1]
 
     # ---- inputs and outputs ----
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime, engines, execution contexts, inspectors."""
+import ctypes
+
 from .. import _library
 from .._abi import Dtype, Place
 from .._dtype import BITS as SINTER_BITS
@@ -107,6 +109,7 @@ class ICudaEngine(Managed, Reporter):
         names = [io.name for io in engine.inputs + engine.outputs]
         self._names = [name for name in names if not name.startswith(DEBUG)]
         self._debug = [name[len(DEBUG):] for name in names if name.startswith(DEBUG)]
+        self._shape_inputs = self._find_shape_inputs()
         self._replaced()
 
     def _replaced(self, engine=None):
@@ -115,6 +118,19 @@ class ICudaEngine(Managed, Reporter):
             self._engine = engine
         self._io = {io.name: io for io in self._engine.inputs + self._engine.outputs}
         self._generation = getattr(self, "_generation", 0) + 1
+
+    def _find_shape_inputs(self):
+        """The inputs whose values decide sizes of outputs. As upstream has it, their data lie on the host."""
+        shapes = {io.name: io.opt for io in self._engine.io(0) if io.is_input}
+        if not any(-1 in shape for shape in infer(self._engine, shapes).values()):
+            return frozenset()
+        try:
+            with self._engine.context(memory="user") as context:
+                for name, shape in shapes.items():
+                    context.set_input_shape(name, shape)
+                return frozenset(context.missing_inputs())
+        except Error:                                   # an engine without weights, or for a device that is not here
+            return frozenset()
 
     @property
     def _is_stripped(self):
@@ -227,8 +243,7 @@ class ICudaEngine(Managed, Reporter):
         return to_trt(self._known(name).dtype, name)
 
     def get_tensor_location(self, name):
-        self._known(name)
-        return TensorLocation.DEVICE
+        return TensorLocation.HOST if self._known(name).name in self._shape_inputs else TensorLocation.DEVICE
 
     def get_tensor_profile_shape(self, name, profile_index):
         for io in self._engine.io(profile_index):
@@ -258,8 +273,8 @@ class ICudaEngine(Managed, Reporter):
         return -1
 
     def is_shape_inference_io(self, name):
-        self._known(name)
-        return False
+        """Is it an input whose values decide sizes of outputs?"""
+        return self._known(name).name in self._shape_inputs
 
     def is_debug_tensor(self, name):
         return name in self._debug
@@ -301,11 +316,10 @@ class ICudaEngine(Managed, Reporter):
         return []
 
     def get_location(self, name):
-        self._known(name)
-        return TensorLocation.DEVICE
+        return self.get_tensor_location(name)
 
     def is_shape_binding(self, binding):
-        return False
+        return self.is_shape_inference_io(binding)
 
     def is_execution_binding(self, binding):
         return True
@@ -346,6 +360,7 @@ class IExecutionContext(Managed, Reporter):
         self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
         self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
         self._found, self._listener, self._debugged = {}, None, set()
+        self._values = {}                                      # values that set_shape_input gave
         self._context(0)                                       # memory is there from the start
 
     def _context(self, stream):
@@ -418,7 +433,19 @@ class IExecutionContext(Managed, Reporter):
     def get_tensor_shape(self, name):
         io = self.engine._known(name)
         shapes = self._input_shapes()
-        return Dims(shapes.get(io.name, io.shape) if io.is_input else self._infer(shapes)[io.name])
+        if io.is_input:
+            return Dims(shapes.get(io.name, io.shape))
+        found = self._infer(shapes)[io.name]
+        if -1 in found and self.engine._shape_inputs and not self.infer_shapes():
+            context = self._with_shapes()
+            for name in self.engine._shape_inputs:
+                context.set_input(name, self._host_tensor(name, shapes))
+            found = context.output_shape(io.name)
+        return Dims(found)
+
+    def _host_tensor(self, name, shapes):
+        """The values of an input that decide sizes."""
+        return Tensor._make(self.engine._io[name].dtype, shapes[name], self._addresses[name], Place.HOST, self._values.get(name))
 
     def get_tensor_strides(self, name):
         strides, stride = [], 1
@@ -430,10 +457,11 @@ class IExecutionContext(Managed, Reporter):
     def infer_shapes(self):
         """The names of inputs whose shape or address is missing: [] where nothing is."""
         known = self._input_shapes()
-        return [io.name for io in self.engine._engine.inputs if io.name not in known]
+        return [io.name for io in self.engine._engine.inputs if io.name not in known or
+                io.name in self.engine._shape_inputs and not self._addresses.get(io.name)]
 
-    all_binding_shapes_specified = property(lambda self: not self.infer_shapes())
-    all_shape_inputs_specified = True
+    all_binding_shapes_specified = property(lambda self: len(self._input_shapes()) == len(self.engine._engine.inputs))
+    all_shape_inputs_specified = property(lambda self: all(self._addresses.get(name) for name in self.engine._shape_inputs))
 
     def set_binding_shape(self, binding, shape):
         return self.set_input_shape(self.engine[binding], shape)
@@ -445,10 +473,20 @@ class IExecutionContext(Managed, Reporter):
         return self.get_tensor_strides(self.engine._known(binding).name)
 
     def set_shape_input(self, binding, shape):
+        """Sets the values of an input that decide sizes."""
+        io, values = self.engine._known(binding), [int(v) for v in shape]
+        dims = self._input_shapes().get(io.name)
+        if not io.is_input or dims is None or volume(dims) != len(values) or io.dtype not in (Dtype.I32, Dtype.I64):
+            return self.fail(f"{len(values)} values for '{io.name}' of the shape {dims}: an input of integers with as many is wanted", False)
+        element = ctypes.c_int64 if io.dtype == Dtype.I64 else ctypes.c_int32
+        self._values[io.name] = (element * len(values))(*values)
+        self._addresses[io.name] = ctypes.addressof(self._values[io.name])
         return True
 
     def get_shape(self, binding):
-        return []
+        """The values that set_shape_input gave."""
+        found = self._values.get(self.engine._known(binding).name)
+        return [] if found is None else list(found)
 
     def get_max_output_size(self, name):
         """Bytes that an output needs at most, for the shapes that are set; -1 where that is not known."""
@@ -537,19 +575,21 @@ class IExecutionContext(Managed, Reporter):
     def _bound(self, bindings):
         names = self.engine._names
         first = self._profile * len(names) if len(bindings) >= self.engine.num_bindings > len(names) else 0
-        return {name: int(address) for name, address in zip(names, list(bindings)[first:first + len(names)])}
+        made = {name: int(address) for name, address in zip(names, list(bindings)[first:first + len(names)])}
+        return dict(made, **{name: self._addresses[name] for name in self._values})
 
     def _run(self, addresses, stream, wait):
         try:
-            missing = self.infer_shapes()
+            context, shapes = self._context(stream), self._input_shapes()
+            missing = [io.name for io in self.engine._engine.inputs if io.name not in shapes]
             if missing:
                 raise ValueError(f"the shape of {', '.join(missing)} is not set: IExecutionContext.set_input_shape")
-            context, shapes = self._context(stream), self._input_shapes()
             place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
             for io in self.engine._engine.inputs:
                 if not addresses.get(io.name) and volume(shapes[io.name]):
                     raise ValueError(f"input '{io.name}' has no address: IExecutionContext.set_tensor_address")
-                context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], addresses[io.name], place, None))
+                context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], addresses[io.name],
+                                                        Place.HOST if io.name in self.engine._shape_inputs else place, None))
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
