@@ -263,6 +263,7 @@ sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, 
     bool is_known = false;
     const op_row *row = fn ? NULL : importer_row(im, domain, n->type, version, &is_known);
     const bool is_plugin = !fn && !row && plugin_is_known(e, n->type);
+    if (!fn && !row && !is_plugin && !is_known) row = importer_row(im, ONNX_TENSORRT, n->type, 1, &is_known);
     if (!fn && !row && !is_plugin)
         return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported")
                         : FAIL(e, UNSUPPORTED, "the operator is not supported");

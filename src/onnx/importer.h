@@ -126,6 +126,7 @@ typedef struct op_row {
     bool         takes_lists;
     enum { TEXT_NO, TEXT_YES, TEXT_MOVED } text;
 } op_row;
+#define ONNX_TENSORRT "TRT" /* the domain of TensorRT's plugins; models name it, others, or none */
 const op_row *op_rows(uint32_t *count);
 
 /* import.c: the steps of an import, which the network (src/network) takes one by one. */

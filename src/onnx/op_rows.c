@@ -17,6 +17,7 @@
 #define PT(op, from, to, convert, arg) \
     ROW("ai.onnx.preview.training", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define TR(op, from, to, convert, arg) ROW("trt", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define TP(op, from, to, convert, arg) ROW(ONNX_TENSORRT, op, from, to, convert_##convert, arg, false, TEXT_NO),
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
@@ -32,6 +33,7 @@ static const op_row rows[] = {
 #undef PV
 #undef PT
 #undef TR
+#undef TP
 /* clang-format on */
 
 const op_row *op_rows(uint32_t *count)

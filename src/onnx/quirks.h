@@ -17,6 +17,7 @@
 #define PV N
 #define PT N
 #define TR N
+#define TP N
 #include "onnx/onnx.def"
 #undef N
 #undef NL
@@ -29,6 +30,7 @@
 #undef PV
 #undef PT
 #undef TR
+#undef TP
 /* clang-format on */
 
 void quirk_plugin(onnx_call *c);        /* an operator that the table does not have, as a call of a plugin */

@@ -131,6 +131,7 @@ static bool learned(grow *g, const gop *op)
     {                                                                                                                  \
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
+#define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
 #define TREES "its attributes are lists of nodes: tests/golden/test_cli_values.py makes trees"
 /* clang-format off */
 #define TRAINING "ai.onnx.preview.training."
@@ -146,6 +147,8 @@ const gop gops_values[] = {
     { ML "LinearClassifier", 1, 0, 1, learned, CLASSIFIER, 0, 0 },
     { ML "OneHotEncoder", 1, 0, 1, learned, ENCODER, 0, 0 },
     NO(ML "TreeEnsembleRegressor", TREES), NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
+    NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
+    NO("TRT.InstanceNormalization_TRT", SHIPPED),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
     { 0 },
 };

@@ -11,6 +11,7 @@ from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
 from ._names import DataType, LayerType
 from ._network import ILayer, NetworkDefinition, address_of
 from ._plugin_classes import BUILD, part
+from ._shipped import ShippedPlugin
 
 # add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
 # parameter that has another name; "=" has the value of an argument that was not given.
@@ -249,13 +250,16 @@ class INetworkDefinition(NetworkDefinition):
         return found
 
     def _add_plugin(self, name, tensors, plugin, kind, outputs, **fields):
-        layer = self._net.add_plugin(name, *(t.tensor for t in tensors), outputs=outputs, **fields)
+        tensors = [t.tensor for t in tensors]
+        layer = plugin.add_to(self._net, tensors) if name is None else self._net.add_plugin(name, *tensors, outputs=outputs, **fields)
         self._made[layer] = found = BY_NAME[kind](self, layer)
         found.plugin = plugin
         return found
 
     def add_plugin_v2(self, inputs, plugin):
         """Adds a layer that calls an IPluginV2DynamicExt."""
+        if isinstance(plugin, ShippedPlugin):
+            return self._add_plugin(None, inputs, plugin, "IPluginV2Layer", plugin.num_outputs)
         name, fields = self._bridges.live(plugin)
         return self._add_plugin(name, inputs, plugin, "IPluginV2Layer", int(plugin.num_outputs), **fields)
 
@@ -264,6 +268,8 @@ class INetworkDefinition(NetworkDefinition):
         if shape_inputs:
             raise NotAvailable(f"add_plugin_v3 with {len(shape_inputs)} shape inputs is not available: sizes of a plugin's outputs follow from "
                                "the sizes of its inputs")
+        if isinstance(plugin, ShippedPlugin):
+            return self._add_plugin(None, inputs, plugin, "IPluginV3Layer", plugin.num_outputs)
         name, fields = self._bridges.live(plugin)
         return self._add_plugin(name, inputs, plugin, "IPluginV3Layer", int(part(plugin, BUILD).num_outputs), **fields)
 

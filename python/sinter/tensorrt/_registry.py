@@ -29,7 +29,7 @@ class IPluginRegistry(Managed, Reporter):
 
     def __init__(self):
         self._creators, self._resources, self.error_recorder, self.parent_search_enabled = {}, {}, None, True
-        self._libraries = []
+        self._libraries, self._ours = [], None
 
     @staticmethod
     def _key(creator, namespace):
@@ -49,7 +49,15 @@ class IPluginRegistry(Managed, Reporter):
         return bool(found)
 
     def get_creator(self, type, version, plugin_namespace=""):
-        return self._creators.get((type, str(version), plugin_namespace))
+        """A creator that was registered, or that of a plugin which TensorRT ships; None where there is none."""
+        key = type, str(version), plugin_namespace or ""
+        return self._creators.get(key) or self._shipped().get(key)
+
+    def _shipped(self):
+        if self._ours is None:
+            from ._shipped import creators
+            self._ours = creators()
+        return self._ours
 
     def load_library(self, plugin_path):
         """Plugins of sinter's own interface (plugin.h), from a shared library or a .cu file. A handle for deregister_library."""
@@ -63,7 +71,8 @@ class IPluginRegistry(Managed, Reporter):
             self._libraries.remove(handle)
 
     get_plugin_creator = get_creator
-    plugin_creator_list = all_creators = all_creators_recursive = property(lambda self: list(self._creators.values()))
+    plugin_creator_list = all_creators = all_creators_recursive = property(
+        lambda self: list(dict(self._shipped(), **self._creators).values()))
 
     def acquire_plugin_resource(self, key, resource):
         return self._resources.setdefault(key, resource.clone())
@@ -88,5 +97,5 @@ def get_builder_plugin_registry(capability=None):
 
 
 def init_libnvinfer_plugins(logger, namespace):
-    """True: the operators that upstream has as plugins are part of the library."""
+    """True: the plugins that are shipped (_shipped.py) are part of the library."""
     return True

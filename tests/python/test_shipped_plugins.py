@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugins that TensorRT ships and that are operators here: random data against NumPy, from the registry, and as nodes of models."""
+import rig
+
+import numpy as np
+import sinter
+import sinter.tensorrt as trt
+from onnx_bytes import data, num
+from random_models import model, value
+
+QUIET = trt.Logger(trt.Logger.ERROR)
+RNG = np.random.default_rng()
+
+
+def corners(boxes):
+    """Areas are those of boxes whose corners are in any order."""
+    a, b = boxes[..., :2], boxes[..., 2:]
+    return np.concatenate([np.minimum(a, b), np.maximum(a, b)], -1).astype("f8")
+
+
+def overlap(a, b):
+    a, b = corners(a), corners(b)
+    both = np.clip(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0, None).prod()
+    return both / max((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - both, 1e-300)
+
+
+def suppressed(boxes, scores, most, is_kept, overlaps, agnostic, background, best=None):
+    """[(score, box, class)] of one image, the best first. boxes: [N, C, 4]."""
+    count, classes = scores.shape
+    rows = [(scores[i, c], i, c) for i in range(count) for c in range(classes) if c != background and is_kept(scores[i, c])]
+    if best is not None:
+        rows = [r for c in range(classes) for r in sorted((r for r in rows if r[2] == c), key=lambda r: -r[0])[:best]]
+    kept = []
+    for row in sorted(rows, key=lambda r: (-r[0], r[1] * classes + r[2])):
+        if all(not (agnostic or k[2] == row[2]) or not overlaps(overlap(boxes[row[1], row[2]], boxes[k[1], k[2]])) for k in kept):
+            kept.append(row)
+    return kept[:most]
+
+
+def run(network, feeds, ranges=None):
+    config = network.builder.create_builder_config()
+    config.builder_optimization_level = 0
+    if ranges:
+        profile = network.builder.create_optimization_profile()
+        for name, shapes in ranges.items():
+            profile.set_shape(name, *shapes)
+        config.add_optimization_profile(profile)
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(network.builder.build_serialized_network(network, config))
+    context, found = engine.create_execution_context(), {}
+    for i in range(engine.num_io_tensors):
+        name = engine.get_tensor_name(i)
+        if engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT:
+            assert context.set_input_shape(name, feeds[name].shape)
+            context.set_tensor_address(name, feeds[name].ctypes.data)
+        else:
+            found[name] = np.empty(tuple(context.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name)))
+            context.set_tensor_address(name, found[name].ctypes.data)
+    assert context.execute_async_v3(0)
+    return list(found.values())
+
+
+def fields(**values):
+    kinds = {int: ("i4", trt.PluginFieldType.INT32), float: ("f4", trt.PluginFieldType.FLOAT32)}
+    return trt.PluginFieldCollection([trt.PluginField(n, np.array([v], kinds[type(v)][0]), kinds[type(v)][1]) for n, v in values.items()])
+
+
+def network_with(kind, given, inputs, version="1"):
+    """A network that is one plugin. inputs: name -> shape."""
+    network = trt.Builder(QUIET).create_network(0)
+    creator = trt.get_plugin_registry().get_plugin_creator(kind, version, "")
+    plugin = creator.create_plugin("layer", given)
+    tensors = [network.add_input(name, trt.float32, shape) for name, shape in inputs.items()]
+    layer = network.add_plugin_v2(tensors, plugin)
+    assert layer.num_outputs == plugin.num_outputs and layer.plugin is plugin
+    for i in range(layer.num_outputs):
+        layer.get_output(i).name = f"out{i}"
+        network.mark_output(layer.get_output(i))
+    return network
+
+
+def compare(outputs, wanted, boxes, fill=0, tolerance=1e-5):
+    """wanted: the kept rows of each image; boxes: [B, N, C, 4] as the result has them."""
+    count, found_boxes, scores, classes = outputs
+    for b, rows in enumerate(wanted):
+        n = len(rows)
+        assert count[b, 0] == n, (count[b], n)
+        assert np.allclose(scores[b, :n], [r[0] for r in rows], rtol=1e-5) and not scores[b, n:].any()
+        assert [int(c) for c in classes[b, :n]] == [r[2] for r in rows] and (classes[b, n:] == fill).all()
+        if n:
+            assert np.allclose(found_boxes[b, :n], [boxes[b, r[1], r[2]] for r in rows], rtol=tolerance, atol=tolerance)
+        assert not found_boxes[b, n:].any()
+
+
+def efficient_case(case, batch, count, classes, own, coding, agnostic, background, activation, anchors, most):
+    """The plugin's fields, its inputs, and what it gives."""
+    boxes = RNG.random((batch, count, classes if own else 1, 4)) * 4
+    if coding:
+        boxes[..., 2:] = boxes[..., 2:] / 4 + 0.3
+    scores = RNG.random((batch, count, classes)) if not activation else RNG.normal(size=(batch, count, classes))
+    boxes, scores = boxes.astype("f4"), scores.astype("f4")
+    feeds = {"boxes": boxes if own else boxes[:, :, 0], "scores": scores}
+    real = boxes.astype("f8")
+    if anchors:
+        feeds["anchors"] = (RNG.random((1, count, 4)) + 0.2).astype("f4")
+        if coding:
+            boxes[..., :] = RNG.normal(size=boxes.shape) / 2
+            feeds["boxes"] = boxes if own else boxes[:, :, 0]
+            a, x = feeds["anchors"][:, :, None].astype("f8"), boxes.astype("f8")
+            real = np.concatenate([x[..., :2] * a[..., 2:] + a[..., :2], a[..., 2:] * np.exp(x[..., 2:])], -1)
+        else:
+            real = boxes.astype("f8") + feeds["anchors"][:, :, None]
+    if coding:
+        real = np.concatenate([real[..., :2] - real[..., 2:] / 2, real[..., :2] + real[..., 2:] / 2], -1)
+    seen = 1 / (1 + np.exp(-scores.astype("f8"))) if activation else scores
+    real = np.broadcast_to(real, (batch, count, classes, 4))
+    wanted = [suppressed(real[b], seen[b], most, lambda s: s >= np.float32(0.3), lambda o: o >= np.float32(0.4), agnostic, background)
+              for b in range(batch)]
+    given = dict(score_threshold=0.3, iou_threshold=0.4, max_output_boxes=most, background_class=background,
+                 score_activation=int(activation), class_agnostic=int(agnostic), box_coding=int(coding))
+    return given, feeds, wanted, real
+
+
+def test_efficient_nms():
+    for case in range(40):
+        own, coding, agnostic, activation, anchors = (bool(case >> k & 1) for k in range(5))
+        agnostic = agnostic and not own
+        classes, count, batch = int(RNG.integers(1, 5)), int(RNG.integers(1, 30)), int(RNG.integers(1, 4))
+        given, feeds, wanted, real = efficient_case(case, batch, count, classes, own, coding, agnostic,
+                                                    int(RNG.integers(-1, classes)), activation, anchors, int(RNG.choice([1, 5, 200])))
+        shapes = {name: (-1,) + x.shape[1:] if name != "anchors" else x.shape for name, x in feeds.items()}
+        network = network_with("EfficientNMS_TRT", fields(**given), shapes)
+        assert tuple(network.get_output(1).shape) == (-1, given["max_output_boxes"], 4) and network.get_output(3).dtype == trt.int32
+        ranges = {n: tuple((b,) + x.shape[1:] for b in (1, 2, 4)) for n, x in feeds.items() if n != "anchors"}
+        compare(run(network, feeds, ranges), wanted, real)
+
+
+def node(kind, domain, count_in, outputs, attributes):
+    """A node as bytes."""
+    made = b"".join(data(1, n) for n in ("boxes", "scores", "anchors")[:count_in]) + b"".join(data(2, n) for n in outputs)
+    made += data(4, kind) + data(7, domain)
+    for name, v in attributes.items():
+        made += data(5, data(1, name) + (num(3, v) + num(20, 2) if isinstance(v, int) else data_float(2, v) + num(20, 1) if
+                                         isinstance(v, float) else data(4, v) + num(20, 3)))
+    return data(1, made)
+
+
+def data_float(number, v):
+    import struct
+    return bytes([number << 3 | 5]) + struct.pack("<f", v)
+
+
+def test_nodes_of_models():
+    for domain in ("", "TRT", "nvidia.plugins"):
+        given, feeds, wanted, real = efficient_case(0, 2, 25, 3, False, True, False, -1, False, False, 10)
+        names = ["num", "det_boxes", "det_scores", "det_classes"]
+        graph = data(2, "g") + b"".join(data(11, value(n, "f32", list(x.shape))) for n, x in feeds.items())
+        graph += b"".join(data(12, value(n, "f32" if 0 < i < 3 else "i32", [])) for i, n in enumerate(names))
+        proto = model(graph + node("EfficientNMS_TRT", domain, 2, names, dict(given, plugin_version="1")))
+        network = trt.Builder(QUIET).create_network(0)
+        parser = trt.OnnxParser(network, QUIET)
+        assert parser.parse(proto), [str(parser.get_error(i)) for i in range(parser.num_errors)]
+        compare(run(network, feeds), wanted, real)
+        compare(list(sinter.build(proto, tune="off").load().context().run(feeds).values()), wanted, real)
+
+
+def test_batched_nms():
+    for case in range(20):
+        own, clip, dynamic = bool(case & 1), bool(case & 2), bool(case & 4)
+        batch, count, classes = int(RNG.integers(1, 3)), int(RNG.integers(12, 40)), int(RNG.integers(1, 4))
+        boxes = corners(RNG.random((batch, count, classes if own else 1, 4)) * 1.5 - 0.2).astype("f4")
+        scores = RNG.random((batch, count, classes)).astype("f4")
+        background, best, most = int(RNG.integers(-1, classes)), int(RNG.integers(6, 50)), int(RNG.integers(1, 7))
+        given = fields(shareLocation=int(not own), backgroundLabelId=background, numClasses=classes, topK=best, keepTopK=most,
+                       scoreThreshold=0.2, iouThreshold=0.3, isNormalized=1, clipBoxes=int(clip), scoreBits=16, caffeSemantics=1)
+        real = np.broadcast_to(boxes, (batch, count, classes, 4))
+        wanted = [suppressed(real[b], scores[b], most, lambda s: s > np.float32(0.2), lambda o: o > np.float32(0.3), False, background, best)
+                  for b in range(batch)]
+        network = network_with("BatchedNMSDynamic_TRT" if dynamic else "BatchedNMS_TRT", given, {"boxes": boxes.shape, "scores": scores.shape})
+        found = run(network, {"boxes": boxes, "scores": scores})
+        assert found[3].dtype == np.float32
+        compare(found, wanted, np.clip(real, 0, 1) if clip else real, fill=-1)
+
+
+def test_instance_norm():
+    x = RNG.normal(size=(2, 5, 6, 7)).astype("f4")
+    scale, bias = RNG.normal(size=(2, 5)).astype("f4")
+    for relu in (0, 1):
+        given = fields(epsilon=1e-3, relu=relu, alpha=0.25)
+        given += [trt.PluginField("scales", scale, trt.PluginFieldType.FLOAT32), trt.PluginField("bias", bias, trt.PluginFieldType.FLOAT32)]
+        found, = run(network_with("InstanceNormalization_TRT", given, {"x": x.shape}, "3"), {"x": x})
+        y = x.astype("f8")
+        y = (y - y.mean((2, 3), keepdims=True)) / np.sqrt(y.var((2, 3), keepdims=True) + 1e-3) * scale[:, None, None] + bias[:, None, None]
+        assert np.allclose(found, np.where(y < 0, y * 0.25, y) if relu else y, rtol=1e-4, atol=1e-5)
+
+
+def test_refusals():
+    registry = trt.get_plugin_registry()
+    names = {c.name for c in registry.plugin_creator_list}
+    assert {"EfficientNMS_TRT", "BatchedNMSDynamic_TRT"} <= names and registry.get_plugin_creator("GridAnchor_TRT", "1", "") is None
+    creator = registry.get_creator("EfficientNMS_TRT", "1", "")
+    assert [f.name for f in creator.field_names][:2] == ["score_threshold", "iou_threshold"]
+    rig.raises(ValueError, creator.create_plugin, "x", fields(threshold=0.5), says="'threshold'")
+    boxes, scores = (2, 9, 4), (2, 9, 3)
+
+    def refused(kind, says, shapes=(boxes, scores), **given):
+        class Log(trt.ILogger):
+            text = ""
+
+            def log(self, severity, msg):
+                self.text += msg
+        log = Log()
+        network = trt.Builder(log).create_network(0)
+        layer = network.add_plugin_v2([network.add_input(n, trt.float32, s) for n, s in zip(("boxes", "scores"), shapes)],
+                                      registry.get_creator(kind, "1", "").create_plugin("x", fields(**given)))
+        network.mark_output(layer.get_output(1))
+        assert network.builder.build_serialized_network(network, network.builder.create_builder_config()) is None and says in log.text, log.text
+
+    refused("EfficientNMS_TRT", "max_output_boxes is 0", max_output_boxes=0)
+    refused("EfficientNMS_TRT", "box_coding is 2", box_coding=2)
+    refused("EfficientNMS_TRT", "class_agnostic", shapes=((2, 9, 3, 4), scores), class_agnostic=1)
+    refused("EfficientNMS_TRT", "rank 2", shapes=((9, 4), scores))
+    refused("BatchedNMS_TRT", "isNormalized=0", topK=9, keepTopK=3, isNormalized=0)
+    refused("BatchedNMS_TRT", "topK is 2", topK=2, keepTopK=3)
+    refused("BatchedNMS_TRT", "shareLocation is 0", topK=9, keepTopK=3, shareLocation=0)
+
+
+rig.main(__name__)
