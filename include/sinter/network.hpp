@@ -13,6 +13,11 @@
 #ifndef SINTER_NETWORK_HPP
 #define SINTER_NETWORK_HPP
 
+/* With C++14, what these headers have of C++17's language is an extension that needs no warning. */
+#if __cplusplus < 201703L && defined __GNUC__
+#pragma GCC system_header
+#endif
+
 #include "sinter.hpp"
 
 #include <tuple>
@@ -69,14 +74,14 @@ public:
     /* A parameter by name: an integer, flag or enum, a number, a list, a word, weights. */
     template <class T> layer &set(const char *name, const T &value)
     {
-        if constexpr (std::is_floating_point_v<T>) call(sinter_layer_set_real, c_, name, static_cast<double>(value));
-        else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+        if constexpr (std::is_floating_point<T>::value) call(sinter_layer_set_real, c_, name, static_cast<double>(value));
+        else if constexpr (std::is_integral<T>::value || std::is_enum<T>::value)
             call(sinter_layer_set_int, c_, name, static_cast<std::int64_t>(value));
-        else if constexpr (std::is_same_v<T, dims>)
+        else if constexpr (std::is_same<T, dims>::value)
             call(sinter_layer_set_ints, c_, name, value.data(), static_cast<std::uint32_t>(value.size()));
-        else if constexpr (std::is_same_v<T, std::vector<double>>)
+        else if constexpr (std::is_same<T, std::vector<double>>::value)
             call(sinter_layer_set_reals, c_, name, value.data(), static_cast<std::uint32_t>(value.size()));
-        else if constexpr (std::is_same_v<T, weights>) call(sinter_layer_set_weights, c_, name, &value.c);
+        else if constexpr (std::is_same<T, weights>::value) call(sinter_layer_set_weights, c_, name, &value.c);
         else call(sinter_layer_set_text, c_, name, std::string(value).c_str());
         return *this;
     }
@@ -125,9 +130,9 @@ template <class T> struct number {
     T value;
     template <class To> operator To() const { return static_cast<To>(value); }
 };
-template <class T, class = std::enable_if_t<std::is_scalar_v<T>>> auto of(const T &value)
+template <class T, class = std::enable_if_t<std::is_scalar<T>::value>> auto of(const T &value)
 {
-    if constexpr (std::is_arithmetic_v<T>) return std::make_tuple(number<T>{ value });
+    if constexpr (std::is_arithmetic<T>::value) return std::make_tuple(number<T>{ value });
     else return std::make_tuple(value);
 }
 } // namespace flat
@@ -269,7 +274,7 @@ private:
     }
     template <class F, class... A> layer made(F function, const A &...arguments)
     {
-        return std::apply([function](auto... a) { return call(function, a...); },
+        return standard::apply([function](auto... a) { return call(function, a...); },
                           std::tuple_cat(std::make_tuple(get()), flat::of(arguments)...));
     }
     struct network_end {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sinter.hpp - the C API for C++17 and later: handles that free themselves, exceptions, futures, spans. Header only.
+/* sinter.hpp - the C API for C++14 and later: handles that free themselves, exceptions, futures, spans. Header only.
  *
  *     sinter::engine digits = sinter::engine::build("digits.onnx");
  *     sinter::context context(digits);
@@ -16,6 +16,12 @@
 #ifndef SINTER_SINTER_HPP
 #define SINTER_SINTER_HPP
 
+/* With C++14, what these headers have of C++17's language is an extension that needs no warning. */
+#if __cplusplus < 201703L && defined __GNUC__
+#pragma GCC system_header
+#endif
+
+#include "cxx14.hpp"
 #include "sinter.h"
 
 #include <cstddef>
@@ -28,13 +34,10 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 #if __cplusplus >= 202002L && __has_include(<span>)
 #include <span>
@@ -87,7 +90,7 @@ auto call(R (*function)(P...), A &&...arguments)
     e.length = 0;
     e.text[0] = 0;
     const R made = function(std::forward<A>(arguments)..., &e);
-    if constexpr (std::is_same_v<R, sinter_status>) {
+    if constexpr (std::is_same<R, sinter_status>::value) {
         if (made != SINTER_OK) {
             e.status = made;
             throw error(e);
@@ -101,7 +104,7 @@ auto call(R (*function)(P...), A &&...arguments)
 /* A value, or why there is none. */
 template <class T> class result {
 public:
-    std::optional<T> value;
+    standard::optional<T> value;
     sinter_status    status = SINTER_OK;
     std::string      message;
     explicit operator bool() const noexcept { return value.has_value(); }
@@ -109,14 +112,14 @@ public:
     T *operator->() { return &*value; }
 };
 
-/* Calls f(), and never throws. result<std::monostate> where f returns nothing. */
+/* Calls f(), and never throws. result<standard::monostate> where f returns nothing. */
 template <class F> auto attempt(F &&f) noexcept
 {
     using R = decltype(f());
-    using T = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
+    using T = std::conditional_t<std::is_void<R>::value, standard::monostate, R>;
     result<T> made;
     try {
-        if constexpr (std::is_void_v<R>) {
+        if constexpr (std::is_void<R>::value) {
             f();
             made.value.emplace();
         } else {
@@ -166,13 +169,13 @@ using dims = std::vector<std::int64_t>;
 template <class T> constexpr sinter_dtype dtype_of()
 {
     using U = std::remove_cv_t<T>;
-    if constexpr (std::is_same_v<U, bool>) return SINTER_DTYPE_BOOL;
-    else if constexpr (std::is_same_v<U, float>) return SINTER_DTYPE_F32;
-    else if constexpr (std::is_same_v<U, double>) return SINTER_DTYPE_F64;
-    else if constexpr (std::is_integral_v<U> && std::is_signed_v<U>)
+    if constexpr (std::is_same<U, bool>::value) return SINTER_DTYPE_BOOL;
+    else if constexpr (std::is_same<U, float>::value) return SINTER_DTYPE_F32;
+    else if constexpr (std::is_same<U, double>::value) return SINTER_DTYPE_F64;
+    else if constexpr (std::is_integral<U>::value && std::is_signed<U>::value)
         return sizeof(U) == 1 ? SINTER_DTYPE_I8 : sizeof(U) == 2 ? SINTER_DTYPE_I16
              : sizeof(U) == 4 ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64;
-    else if constexpr (std::is_integral_v<U>)
+    else if constexpr (std::is_integral<U>::value)
         return sizeof(U) == 1 ? SINTER_DTYPE_U8 : sizeof(U) == 2 ? SINTER_DTYPE_U16
              : sizeof(U) == 4 ? SINTER_DTYPE_U32 : SINTER_DTYPE_U64;
     else return SINTER_DTYPE_NONE;
@@ -220,7 +223,7 @@ public:
      * Throws INVALID_ARG where the type is another, or the memory is a device's. */
     template <class T> span<T> as() const
     {
-        const bool is_raw = std::is_unsigned_v<T> && sizeof(T) * 8 == sinter_dtype_bits(c_.dtype) &&
+        const bool is_raw = std::is_unsigned<T>::value && sizeof(T) * 8 == sinter_dtype_bits(c_.dtype) &&
                             (c_.dtype == SINTER_DTYPE_F16 || c_.dtype == SINTER_DTYPE_BF16 ||
                              (sizeof(T) == 1 && c_.dtype != SINTER_DTYPE_I8 && c_.dtype != SINTER_DTYPE_BOOL));
         if (dtype_of<T>() != c_.dtype && !is_raw)
@@ -305,7 +308,7 @@ private:
 /* Log, limits and plugins of whatever is made with it. Set it up first: objects read it as long as they live. */
 class environment {
 public:
-    using log_function = std::function<void(std::string_view topic, std::string_view line)>;
+    using log_function = std::function<void(standard::string_view topic, standard::string_view line)>;
     environment() : s_(std::make_shared<state>()) {}
     environment &log(log_function f, const std::string &topics = "all")
     {
@@ -396,7 +399,7 @@ protected:
     template <class T, class = void> struct has_environment : std::false_type {};
     template <class T> struct has_environment<T, std::void_t<decltype(T::env)>> : std::true_type {};
     C c_;
-    std::optional<environment> env_;
+    standard::optional<environment> env_;
     std::list<std::shared_ptr<std::string>> kept_;
 };
 
@@ -417,7 +420,7 @@ public:
     inputs               values;        /* inputs that never change */
     std::vector<std::pair<std::string, std::string>> states;    /* input and output that stay in the context */
     std::vector<std::pair<std::string, std::string>> equal;     /* { "T", "P+S" } */
-    std::function<bool(std::string_view phase, double done)> progress;  /* false: the build is cancelled */
+    std::function<bool(standard::string_view phase, double done)> progress;  /* false: the build is cancelled */
     sinter_build_report *report = nullptr;
 };
 
@@ -488,7 +491,7 @@ private:
         to = from.data();
         count = static_cast<std::uint32_t>(from.size());
     }
-    std::function<bool(std::string_view, double)> progress_;
+    std::function<bool(standard::string_view, double)> progress_;
     std::vector<std::vector<sinter_shape_range>>  ranges_;
     std::vector<std::vector<sinter_input_value>>  samples_of_;
     std::vector<sinter_profile>     profiles_;

@@ -44,9 +44,10 @@ static ir_value_id candidates(const suppression *s)
     ir_builder *b = &s->c->b;
     ir_value_id scores = s->scores;
     if (s->background >= 0) {
-        const ir_value_id is_back =
-            build_eq(b, build_iota(b, s->classes), build_scalar_i64(b, SINTER_DTYPE_I64, s->background));
-        scores = build_where(b, is_back, nothing(s), scores);
+        const ir_value_id number_of = build_iota(b, s->classes);
+        const ir_value_id back = build_scalar_i64(b, SINTER_DTYPE_I64, s->background);
+        const ir_value_id is_back = build_eq(b, number_of, back), none = nothing(s);
+        scores = build_where(b, is_back, none, scores);
     }
     int64_t count;
     if (s->candidates > 0 && !(dim_is_const(b->g->dims, s->count, &count) && count <= s->candidates)) {
@@ -56,7 +57,8 @@ static ir_value_id candidates(const suppression *s)
         a->k = build_dims(b, &k, 1);
         const ir_value_id best = build_result(b, build_top_k(b, scores, a, 2), 0);
         const ir_value_id last = build_reduced(b, reduce_kind_min, best, (const int64_t[]){ 1 }, 1, true);
-        scores = build_where(b, build_lt(b, scores, last), nothing(s), scores);
+        const ir_value_id is_less = build_lt(b, scores, last), none = nothing(s);
+        scores = build_where(b, is_less, none, scores);
     }
     return scores;
 }
@@ -84,27 +86,30 @@ static ir_value_id kept_scores(const suppression *s, ir_value_id scores, dim cla
     const dim most = dim_min(t, s->count, dim_const(t, s->most));
     attrs_nms_rows *a = DEFAULTS(nms_rows);
     a->most = build_dims(b, &most, 1);
-    const ir_node_id n = build_nms_rows(b, boxes, each, build_scalar_i64(b, SINTER_DTYPE_I64, s->most),
-                                        build_scalar(b, SINTER_DTYPE_F32, (double)s->iou),
-                                        build_scalar(b, SINTER_DTYPE_F32, (double)s->score), a, 2);
+    const ir_value_id limit = build_scalar_i64(b, SINTER_DTYPE_I64, s->most);
+    const ir_value_id iou = build_scalar(b, SINTER_DTYPE_F32, (double)s->iou);
+    const ir_value_id least = build_scalar(b, SINTER_DTYPE_F32, (double)s->score);
+    const ir_node_id n = build_nms_rows(b, boxes, each, limit, iou, least, a, 2);
     const ir_value_id rows = build_result(b, n, 0), found = build_result(b, n, 1);
     if (b->status) return 0;
+    const ir_value_id width = number(s, classes), height = number(s, s->count), size = number(s, all),
+                      none = nothing(s);
     ir_value_id image = column(b, rows, 0), class_at = column(b, rows, 1);
+    const ir_value_id box = column(b, rows, 2);
     if (s->own_boxes) {
-        class_at = build_mod(b, image, number(s, classes));
-        image = build_div(b, image, number(s, classes));
+        class_at = build_mod(b, image, width);
+        image = build_div(b, image, width);
     }
     /* Entry (image, box, class) of the table. Rows that are not there go to an entry behind the last. */
-    ir_value_id at = build_add(b, build_mul(b, image, number(s, s->count)), column(b, rows, 2));
-    at = build_add(b, build_mul(b, at, number(s, classes)), class_at);
+    ir_value_id at = build_add(b, build_mul(b, image, height), box);
+    at = build_add(b, build_mul(b, at, width), class_at);
     const ir_value_id is_there = build_lt(b, build_iota(b, call_dim(s->c, rows, 0)), found);
-    at = build_where(b, is_there, at, number(s, all));
+    at = build_where(b, is_there, at, size);
     const dim longer = dim_add(t, all, one);
     const ir_value_id flat = build_shaped(b, scores, &all, 1);
-    const ir_value_id spare =
-        build_padded(b, flat, pad_mode_constant, (const dim[]){ dim_const(t, 0) }, &one, nothing(s));
+    const ir_value_id spare = build_padded(b, flat, pad_mode_constant, (const dim[]){ dim_const(t, 0) }, &one, none);
     const ir_value_id values = build_gather(b, spare, at, DEFAULTS(gather));
-    const ir_value_id empty = build_expanded(b, build_shaped(b, nothing(s), &one, 1), &longer, 1);
+    const ir_value_id empty = build_expanded(b, build_shaped(b, none, &one, 1), &longer, 1);
     const ir_value_id made = build_scatter_elements(b, empty, at, values, DEFAULTS(scatter_elements));
     return build_shaped(b, build_part(b, made, 0, dim_const(t, 0), 1, all), (const dim[]){ s->batch, table }, 2);
 }
@@ -142,27 +147,27 @@ static detections suppress(suppression *s)
     a->k = build_dims(b, &k, 1);
     const ir_node_id n = build_top_k(b, table, a, 2);
     const ir_value_id best = build_result(b, n, 0), at = build_result(b, n, 1);
-    const ir_value_id is_there = build_gt(b, best, nothing(s));
-    const ir_value_id box = build_div(b, at, number(s, classes));
+    const ir_value_id width = number(s, classes), least = nothing(s);
+    const ir_value_id is_there = build_gt(b, best, least), box = build_div(b, at, width);
     attrs_gather_elements *along = DEFAULTS(gather_elements);
     along->axis = 1;
-    class_of = s->agnostic ? build_gather_elements(b, class_of, box, along) : build_mod(b, at, number(s, classes));
+    class_of = s->agnostic ? build_gather_elements(b, class_of, box, along) : build_mod(b, at, width);
     const dim rows = s->own_boxes ? dim_mul(t, s->count, classes) : s->count;
-    const ir_value_id first = build_mul(b, build_unsqueezed(b, build_iota(b, s->batch), 1), number(s, rows));
+    const ir_value_id image = build_unsqueezed(b, build_iota(b, s->batch), 1), row_count = number(s, rows);
+    const ir_value_id row = build_add(b, build_mul(b, image, row_count), s->own_boxes ? at : box);
     const dim flat[2] = { dim_mul(t, s->batch, rows), dim_const(t, 4) };
-    ir_value_id boxes = build_gather(b, build_shaped(b, s->boxes, flat, 2),
-                                     build_add(b, first, s->own_boxes ? at : box), DEFAULTS(gather));
-    const ir_value_id zero = build_scalar(b, SINTER_DTYPE_F32, 0),
-                      none = build_scalar(b, SINTER_DTYPE_I64, s->no_class);
-    if (s->clip) boxes = build_clip(b, boxes, zero, build_scalar(b, SINTER_DTYPE_F32, 1));
+    ir_value_id boxes = build_gather(b, build_shaped(b, s->boxes, flat, 2), row, DEFAULTS(gather));
+    const ir_value_id zero = build_scalar(b, SINTER_DTYPE_F32, 0), one = build_scalar(b, SINTER_DTYPE_F32, 1);
+    const ir_value_id none = build_scalar(b, SINTER_DTYPE_I64, s->no_class);
+    if (s->clip) boxes = build_clip(b, boxes, zero, one);
     boxes = build_where(b, build_unsqueezed(b, is_there, 2), boxes, zero);
-    return (detections){
-        .count = build_reduced(b, reduce_kind_sum, build_typed(b, is_there, SINTER_DTYPE_I32), (const int64_t[]){ 1 },
-                               1, true),
-        .boxes = filled_up(s, boxes, k, zero),
-        .scores = filled_up(s, build_where(b, is_there, best, zero), k, zero),
-        .classes = filled_up(s, build_where(b, is_there, class_of, none), k, none),
-    };
+    detections d = { 0 };
+    d.count = build_typed(b, is_there, SINTER_DTYPE_I32);
+    d.count = build_reduced(b, reduce_kind_sum, d.count, (const int64_t[]){ 1 }, 1, true);
+    d.boxes = filled_up(s, boxes, k, zero);
+    d.scores = filled_up(s, build_where(b, is_there, best, zero), k, zero);
+    d.classes = filled_up(s, build_where(b, is_there, class_of, none), k, none);
+    return d;
 }
 
 /* Part i of the last axis of boxes, which stays. */
@@ -216,9 +221,10 @@ static void end(const suppression *s, const detections *d, sinter_dtype class_ty
 {
     onnx_call *c = s->c;
     ir_builder *b = &c->b;
-    const ir_value_id made[4] = { d->count, build_typed(b, d->boxes, call_type(c, call_in(c, 0))),
-                                  build_typed(b, d->scores, call_type(c, call_in(c, 1))),
-                                  build_typed(b, d->classes, class_type) };
+    ir_value_id made[4] = { d->count, 0, 0, 0 };
+    made[1] = build_typed(b, d->boxes, call_type(c, call_in(c, 0)));
+    made[2] = build_typed(b, d->scores, call_type(c, call_in(c, 1)));
+    made[3] = build_typed(b, d->classes, class_type);
     for (uint32_t i = 0; i < c->count_out && i < 4; i++) c->out[i] = made[i];
 }
 
@@ -228,9 +234,10 @@ static ir_value_id decoded(onnx_call *c, ir_value_id boxes, ir_value_id anchors,
     ir_builder *b = &c->b;
     anchors = build_typed(b, anchors, SINTER_DTYPE_F32);
     if (!is_centre) return build_add(b, boxes, anchors);
-    const ir_value_id size = corner(b, anchors, 2, 2);
-    return joined(b, build_add(b, build_mul(b, corner(b, boxes, 0, 2), size), corner(b, anchors, 0, 2)),
-                  build_mul(b, size, build_exp(b, corner(b, boxes, 2, 2))));
+    const ir_value_id size = corner(b, anchors, 2, 2), centre = corner(b, anchors, 0, 2);
+    const ir_value_id moved = build_mul(b, corner(b, boxes, 0, 2), size);
+    const ir_value_id low = build_add(b, moved, centre), grown = build_exp(b, corner(b, boxes, 2, 2));
+    return joined(b, low, build_mul(b, size, grown));
 }
 
 void convert_efficient_nms(onnx_call *c)
@@ -259,9 +266,10 @@ void convert_efficient_nms(onnx_call *c)
     }
     if (coding == 1) {
         const ir_value_id centre = corner(&c->b, s.boxes, 0, 2);
-        const ir_value_id half =
-            build_mul(&c->b, corner(&c->b, s.boxes, 2, 2), build_scalar(&c->b, SINTER_DTYPE_F32, 0.5));
-        s.boxes = joined(&c->b, build_sub(&c->b, centre, half), build_add(&c->b, centre, half));
+        const ir_value_id size = corner(&c->b, s.boxes, 2, 2), factor = build_scalar(&c->b, SINTER_DTYPE_F32, 0.5);
+        const ir_value_id half = build_mul(&c->b, size, factor);
+        const ir_value_id low = build_sub(&c->b, centre, half), high = build_add(&c->b, centre, half);
+        s.boxes = joined(&c->b, low, high);
     }
     if (c->b.status) return;
     const detections d = suppress(&s);

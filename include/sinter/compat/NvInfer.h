@@ -183,7 +183,7 @@ class INetworkDefinition : public detail::reporter {
     {
         return add<IPluginV2Layer>([&] {
             std::string bytes(plugin.getSerializationSize(), '\0');
-            plugin.serialize(bytes.data());
+            plugin.serialize(&bytes[0]);
             return call_plugin(plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace(), inputs,
                                count, plugin.getNbOutputs(), bytes);
         });

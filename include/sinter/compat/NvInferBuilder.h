@@ -462,21 +462,39 @@ class IBuilder : public detail::reporter {
             ranges_of_8_bits = calibrate(network, config, o);
             o->calibration = ranges_of_8_bits.get();
         }
-        std::string phase;
+        phases progress{ config.monitor_, {}, -1 };
         if (config.monitor_)
-            o.progress = [&](std::string_view name, double) {
-                if (phase == name) return true;
-                if (!phase.empty()) config.monitor_->phaseFinish(phase.c_str());
-                phase = name;
-                config.monitor_->phaseStart(phase.c_str(), nullptr, 1);
-                return config.monitor_->stepComplete(phase.c_str(), 0);
-            };
+            o.progress = [&](sinter::standard::string_view name, double done) { return progress.at(std::string(name), done); };
         cache_file cache(config, o);
         sinter::buffer made = network.net().build(o);
-        if (!phase.empty()) config.monitor_->phaseFinish(phase.c_str());
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
+    /* Phases of a build for an IProgressMonitor. A phase has 100 steps; it also ends where a build fails or is cancelled. */
+    struct phases {
+        IProgressMonitor *monitor;
+        std::string name;
+        int32_t step;
+        static constexpr int32_t STEPS = 100;
+        bool at(std::string const &phase, double done)
+        {
+            if (phase != name) {
+                finish();
+                name = phase;
+                step = -1;
+                monitor->phaseStart(name.c_str(), nullptr, STEPS);
+            }
+            while (step < static_cast<int32_t>(done * STEPS) && step < STEPS - 1)
+                if (!monitor->stepComplete(name.c_str(), ++step)) return false;
+            return true;
+        }
+        void finish()
+        {
+            if (!name.empty()) monitor->phaseFinish(name.c_str());
+            name.clear();
+        }
+        ~phases() { finish(); }
+    };
     /* The timing cache as a file, while a build lasts. */
     class cache_file {
       public:
@@ -485,7 +503,7 @@ class IBuilder : public detail::reporter {
             if (!cache_ || config.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) return;
             char const *folder = std::getenv("TMPDIR");
             path_ = std::string(folder && *folder ? folder : "/tmp") + "/sinter-timings-XXXXXX";
-            const int file = mkstemp(path_.data());
+            const int file = mkstemp(&path_[0]);
             if (file < 0) throw sinter::error(SINTER_IO, "no file can be made for the timing cache: " + path_);
             FILE *f = fdopen(file, "wb");
             std::fwrite(cache_->text().data(), 1, cache_->text().size(), f);

@@ -4,6 +4,11 @@
 #ifndef NV_INFER_PLUGIN_ADAPTER_H
 #define NV_INFER_PLUGIN_ADAPTER_H
 
+/* With C++14, what these headers have of C++17's language is an extension that needs no warning. */
+#if __cplusplus < 201703L && defined __GNUC__
+#pragma GCC system_header
+#endif
+
 #include "NvInferPluginInstances.h"
 
 #include <deque>
@@ -484,7 +489,7 @@ class IPluginRegistry {
     }
     std::vector<std::unique_ptr<detail::adapter>> adapters_, retired_;
     std::deque<std::string> libraries_;
-    std::optional<sinter::environment> env_;
+    sinter::standard::optional<sinter::environment> env_;
     std::shared_ptr<sinter_plugins> plugins_;
     mutable std::vector<IPluginCreatorInterface *> listed_;
     mutable std::vector<IPluginCreator *> listed_v2_;

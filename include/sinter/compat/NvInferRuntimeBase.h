@@ -10,6 +10,11 @@
 #ifndef NV_INFER_RUNTIME_BASE_H
 #define NV_INFER_RUNTIME_BASE_H
 
+/* With C++14, what these headers have of C++17's language is an extension that needs no warning. */
+#if __cplusplus < 201703L && defined __GNUC__
+#pragma GCC system_header
+#endif
+
 #include "../sinter.hpp"
 #include "NvInferVersion.h"
 

@@ -92,7 +92,7 @@ inline cudaError_t allocate(void **out, std::size_t size, bool is_device)
     *out = nullptr;
     if (size == 0) return cudaSuccess;
     if (size > SIZE_MAX - 255) return say(cudaErrorMemoryAllocation);
-    *out = std::aligned_alloc(256, (size + 255) / 256 * 256);
+    *out = ::aligned_alloc(256, (size + 255) / 256 * 256);
     if (!*out) return say(cudaErrorMemoryAllocation);
     if (!is_device) return cudaSuccess;
     std::memset(*out, 0xCD, size);
