@@ -12,6 +12,7 @@
 # Name of a file (a pattern), then the kernels that use the file. A file is listed only where no other kernel calls it.
 set(families
     "winograd.*|cpu_winograd"
+    "strassen.*|cpu_strassen"
     "depthwise_byte.*|cpu_depthwise_integer"
     "depthwise[.].*|cpu_depthwise"
     "depthwise_row.*|cpu_depthwise"

@@ -25,6 +25,7 @@ typedef struct cpu_level {
     const struct rnn_set       *rnn;
     const struct probe_set     *probe;
     const struct integer_set   *integer;
+    const struct strassen_set  *strassen;
     void (*depthwise)(const struct depthwise_rows *r);
     void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
                            uint8_t flip);

@@ -14,6 +14,7 @@
 #include "cpu/gemm_tile.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
+#include "cpu/strassen.h"
 #include "cpu/vm_chain.h"
 #include "cpu/winograd.h"
 
@@ -46,6 +47,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"
+#include "cpu/strassen.inc.h"
 #include "cpu/vm_ops.inc.h"
 #include "cpu/winograd.inc.h"
 
@@ -65,6 +67,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .rnn = &rnn_loops,
     .probe = &probe_loops,
     .integer = &integer_loops,
+    .strassen = &strassen_loops,
     .depthwise = depthwise_rows_run,
     .depthwise_byte = depthwise_byte_pairs,
     .requant = requant_rows,
