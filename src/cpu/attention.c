@@ -18,6 +18,9 @@ enum {
     BLOCK_KEYS = 512,        /* at most: a register tile's scores stay in L1 */
     TILES_SHORT = 4,
     TILES_LONG = 16, /* register tiles of a tile: with one block of keys, which stays packed; with several */
+    TILES_MOST = 28, /* with several, where there are TILES_ENOUGH such tiles: keys are packed less often */
+    TILES_ENOUGH = 24,
+    WAY_FLOATS = 512, /* queries at a multiple of this distance compete for a few sets of the L1 cache */
     ALIGN = 64,
 };
 
@@ -70,7 +73,7 @@ static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
     const bool is_long = b->keys > l.keys;
     if (!is_long) l.keys = round_up(b->keys > 0 ? b->keys : 1, set->lanes);
     l.rows =
-        i64_min(b->rows > 0 ? b->rows : 1, (int64_t)set->rows_max[VECTORS - 1] * (is_long ? TILES_LONG : TILES_SHORT));
+        i64_min(b->rows > 0 ? b->rows : 1, (int64_t)set->rows_max[VECTORS - 1] * (is_long ? TILES_MOST : TILES_SHORT));
     l.q_row = row_stride(b->depth);
     l.acc_row = row_stride(b->width);
     l.score_row = row_stride(l.keys);
@@ -110,7 +113,8 @@ static grid grid_of(const attention_params *p)
     g.block = g.blocks <= 1 ? p->keys
                             : i64_min(most, round_up(ceil_div(p->keys, g.blocks), (int64_t)p->tile->lanes * VECTORS));
     g.row_tiles = ceil_div(g.rows, high);
-    g.tiles = ceil_div(g.row_tiles, g.blocks > 1 ? TILES_LONG : TILES_SHORT);
+    const bool is_enough = p->batch * p->heads * ceil_div(g.row_tiles, TILES_MOST) >= TILES_ENOUGH;
+    g.tiles = ceil_div(g.row_tiles, g.blocks <= 1 ? TILES_SHORT : is_enough ? TILES_MOST : TILES_LONG);
     return g;
 }
 
@@ -129,6 +133,7 @@ typedef struct worker {
     int64_t batch, head;          /* of the tile */
     const float *k_from, *v_from; /* keys and values of the head */
     int64_t packed;               /* which block of which head is packed; -1: none */
+    bool is_copied;               /* queries of the tile, whose elements are not adjacent or whose rows collide in L1 */
 } worker;
 
 static int64_t group_of(const worker *w, int64_t row)
@@ -138,6 +143,12 @@ static int64_t group_of(const worker *w, int64_t row)
 static int64_t query_of(const worker *w, int64_t row)
 {
     return row % w->p->queries;
+}
+
+static const float *query_at(const worker *w, int64_t row)
+{
+    const attention_params *p = w->p;
+    return p->q + w->batch * p->q_stride[0] + group_of(w, row) * p->q_stride[1] + query_of(w, row) * p->q_stride[2];
 }
 
 /* How many keys of the block that begins at `key` a row may look at, out of `keys`. */
@@ -170,11 +181,9 @@ static void pack_block(worker *w, int64_t block, int64_t key, int64_t keys)
 }
 
 /* C[rows][n] = alpha * A B, or C + A B: whole panels of a packed B of depth `k_packed`, of which k rows count. */
-static void product(const gemm_tile_set *set, const float *a, int64_t lda, const float *b, float *c, int64_t ldc,
+static void product(const gemm_tile_set *set, const void *const *row, const float *b, float *c, int64_t ldc,
                     int32_t rows, int64_t n, int64_t k, int64_t k_packed, float alpha, bool adds)
 {
-    const void *row[GEMM_ROWS_MAX];
-    for (int32_t i = 0; i < rows; i++) row[i] = a + i * lda;
     const int64_t panel = (int64_t)set->lanes * VECTORS;
     gemm_tile t = { .a = row,
                     .b = b,
@@ -250,10 +259,12 @@ static void tile_packed(worker *w, int64_t row, int32_t rows, int64_t at, int64_
     /* Whole panels, as they were packed. */
     const int64_t cols = i64_min(keys, round_up(n, (int64_t)p->tile->lanes * VECTORS));
     float *acc = w->acc + at * w->l.acc_row;
-    product(p->tile, w->q + at * w->l.q_row, w->l.q_row, w->k, w->score, w->l.score_row, rows, cols, p->depth, p->depth,
-            p->scale, false);
+    const void *from[GEMM_ROWS_MAX];
+    for (int32_t i = 0; i < rows; i++) from[i] = w->is_copied ? w->q + (at + i) * w->l.q_row : query_at(w, row + i);
+    product(p->tile, from, w->k, w->score, w->l.score_row, rows, cols, p->depth, p->depth, p->scale, false);
     for (int32_t i = 0; i < rows; i++) weights(w, row + i, at + i, key, n, w->score + i * w->l.score_row, is_first);
-    product(p->tile, w->score, w->l.score_row, w->v, acc, w->l.acc_row, rows, p->width, n, keys, 1.0f, !is_first);
+    for (int32_t i = 0; i < rows; i++) from[i] = w->score + i * w->l.score_row;
+    product(p->tile, from, w->v, acc, w->l.acc_row, rows, p->width, n, keys, 1.0f, !is_first);
 }
 
 static void row_direct(worker *w, int64_t row, int64_t at, int64_t block, int64_t key, int64_t keys)
@@ -273,8 +284,7 @@ static void load_queries(worker *w, int64_t begin, int64_t end)
     const attention_params *p = w->p;
     for (int64_t row = begin; row < end; row++) {
         float *to = w->q + (row - begin) * w->l.q_row;
-        const float *from =
-            p->q + w->batch * p->q_stride[0] + group_of(w, row) * p->q_stride[1] + query_of(w, row) * p->q_stride[2];
+        const float *from = query_at(w, row);
         if (p->q_stride[3] == 1) memcpy(to, from, (size_t)p->depth * sizeof *to);
         else
             for (int64_t i = 0; i < p->depth; i++) to[i] = from[i * p->q_stride[3]];
@@ -305,7 +315,7 @@ static void run_tile(worker *w, int64_t tile)
     const int64_t first = g->row_tiles * tile / g->tiles, last = g->row_tiles * (tile + 1) / g->tiles;
     const int64_t small = g->rows / g->row_tiles, extra = g->rows % g->row_tiles;
     const int64_t begin = first * small + i64_min(first, extra), end = last * small + i64_min(last, extra);
-    load_queries(w, begin, end);
+    if (w->is_copied) load_queries(w, begin, end);
     for (int64_t block = 0; block < g->blocks; block++) {
         const int64_t key = block * g->block, keys = i64_min(g->block, p->keys - key);
         if (g->is_direct) {
@@ -338,6 +348,7 @@ void attention_run(const attention_params *p, int64_t begin, int64_t end, void *
     w.top = (float *)(void *)(at + w.l.top);
     w.sum = (float *)(void *)(at + w.l.sum);
     w.mask = (float *)(void *)(at + w.l.mask);
+    w.is_copied = w.g.is_direct || p->q_stride[3] != 1 || p->q_stride[2] % WAY_FLOATS == 0;
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t head = tile / w.g.tiles;
         w.batch = head / p->heads;

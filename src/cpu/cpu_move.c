@@ -4,10 +4,15 @@
 #include "cpu/cpu_move.h"
 
 #include "cpu/isa.h"
+#include "cpu/unroll.h"
 #include <string.h>
 #if CPU_HAS_X86
 #include <emmintrin.h>
 #endif
+
+typedef uint8_t bytes __attribute__((vector_size(16)));
+typedef uint16_t shorts __attribute__((vector_size(16)));
+typedef float floats __attribute__((vector_size(16)));
 
 enum { BLOCK = 16, TILE_BYTES = 65536 };
 
@@ -109,13 +114,100 @@ TRANSPOSE(transpose_2, uint16_t)
 TRANSPOSE(transpose_4, uint32_t)
 TRANSPOSE(transpose_8, uint64_t)
 
+/* Squares of 8 x 8 in three rounds: each brings rows i and i + 4 together, element by element. */
+static void square_2(char *dst, int64_t to, const char *src, int64_t from)
+{
+    shorts x[8], y[8];
+    UNROLL for (int i = 0; i < 8; i++) memcpy(&x[i], src + i * from, sizeof x[i]);
+    UNROLL for (int round = 0; round < 3; round++) {
+        UNROLL for (int i = 0; i < 4; i++) {
+            y[2 * i] = __builtin_shufflevector(x[i], x[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(x, y, sizeof x);
+    }
+    UNROLL for (int i = 0; i < 8; i++) memcpy(dst + i * to, &x[i], sizeof x[i]);
+}
+
+/* Squares of 16 x 16 in four rounds. */
+static void square_1(char *dst, int64_t to, const char *src, int64_t from)
+{
+    bytes x[16], y[16];
+    UNROLL for (int i = 0; i < 16; i++) memcpy(&x[i], src + i * from, sizeof x[i]);
+    UNROLL for (int round = 0; round < 4; round++) {
+        UNROLL for (int i = 0; i < 8; i++) {
+            y[2 * i] = __builtin_shufflevector(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
+                                                   15, 31);
+        }
+        memcpy(x, y, sizeof x);
+    }
+    UNROLL for (int i = 0; i < 16; i++) memcpy(dst + i * to, &x[i], sizeof x[i]);
+}
+
+/* Whole squares, then what is left at the right and below. */
+#define SQUARES(size, side)                                                                                            \
+    static void squares_##size(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)       \
+    {                                                                                                                  \
+        int64_t r = 0;                                                                                                 \
+        for (; r + (side) <= rows; r += (side)) {                                                                      \
+            int64_t c = 0;                                                                                             \
+            for (; c + (side) <= cols; c += (side))                                                                    \
+                square_##size(dst + r * to + c * (size), to, src + c * from + r * (size), from);                       \
+            if (c < cols)                                                                                              \
+                transpose_##size(dst + r * to + c * (size), to, src + c * from + r * (size), from, side, cols - c);    \
+        }                                                                                                              \
+        if (r < rows) transpose_##size(dst + r * to, to, src + r * (size), from, rows - r, cols);                      \
+    }
+SQUARES(1, 16)
+SQUARES(2, 8)
+
+/* Three rows of f32 whose elements lie side by side: images of three channels. */
+static void three_4(char *dst, int64_t to, const char *src, int64_t cols)
+{
+    int64_t c = 0;
+    for (; c + 4 <= cols; c += 4, src += 48, dst += 16) {
+        floats a, b, e;
+        memcpy(&a, src, 16);
+        memcpy(&b, src + 16, 16);
+        memcpy(&e, src + 32, 16);
+        const floats x = __builtin_shufflevector(b, e, 2, 5, 0, 3), y = __builtin_shufflevector(a, b, 1, 4, 2, 5);
+        const floats r0 = __builtin_shufflevector(a, x, 0, 3, 4, 5), r1 = __builtin_shufflevector(y, x, 0, 1, 7, 7);
+        const floats r2 = __builtin_shufflevector(y, e, 2, 3, 4, 7);
+        const floats r1_last = __builtin_shufflevector(r1, e, 0, 1, 2, 6);
+        memcpy(dst, &r0, 16);
+        memcpy(dst + to, &r1_last, 16);
+        memcpy(dst + 2 * to, &r2, 16);
+    }
+    transpose_4(dst, to, src, 12, 3, cols - c);
+}
+
+/* The same of bytes. */
+static void three_1(char *dst, int64_t to, const char *src, int64_t cols)
+{
+    char *d0 = dst, *d1 = dst + to, *d2 = dst + 2 * to;
+    for (int64_t c = 0; c < cols; c++, src += 3) {
+        d0[c] = src[0];
+        d1[c] = src[1];
+        d2[c] = src[2];
+    }
+}
+
 void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)
 {
+    if (rows == 3 && from == 3 && size == 1) {
+        three_1(dst, to, src, cols);
+        return;
+    }
     switch (size) {
-    case 1: transpose_1(dst, to, src, from, rows, cols); return;
-    case 2: transpose_2(dst, to, src, from, rows, cols); return;
+    case 1: squares_1(dst, to, src, from, rows, cols); return;
+    case 2: squares_2(dst, to, src, from, rows, cols); return;
     case 8: transpose_8(dst, to, src, from, rows, cols); return;
     default: break;
+    }
+    if (rows == 3 && from == 12) {
+        three_4(dst, to, src, cols);
+        return;
     }
 #if CPU_HAS_X86
     int64_t r = 0;
@@ -173,9 +265,9 @@ static void inner(const move_plan *p, char *dst, const char *src, int64_t begin,
         single(p, dst, src, end - begin);
     } else {
         const uint32_t a = p->across;
-        const int64_t size = p->size;
-        for (int64_t c = 0; c < end - begin; c += BLOCK) {
-            const int64_t cols = end - begin - c < BLOCK ? end - begin - c : BLOCK;
+        const int64_t size = p->size, step = p->dim[a] < 4 ? end - begin : BLOCK; /* few rows: as they are */
+        for (int64_t c = 0; c < end - begin; c += step) {
+            const int64_t cols = end - begin - c < step ? end - begin - c : step;
             for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
                 const int64_t rows = p->dim[a] - r < BLOCK ? p->dim[a] - r : BLOCK;
                 move_transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,

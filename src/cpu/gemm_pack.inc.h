@@ -43,17 +43,75 @@ static inline quad quad_load(const char *p)
     return q;
 }
 
+#if VEC_LANES == 16
+typedef float octet __attribute__((vector_size(32)));
+typedef float quads __attribute__((vector_size(64)));
+#define QUADS_EACH(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
+
+/* Quads of every fourth column: of columns 0, 4, 8 and 12 from `p` on. */
+static inline quads quads_load(const char *p, int64_t col_size)
+{
+    const octet low = __builtin_shufflevector(quad_load(p), quad_load(p + 4 * col_size), 0, 1, 2, 3, 4, 5, 6, 7);
+    const octet high = __builtin_shufflevector(quad_load(p + 8 * col_size), quad_load(p + 12 * col_size), 0, 1, 2,
+                                                   3, 4, 5, 6, 7);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#elif VEC_LANES == 8
+typedef float quads __attribute__((vector_size(32)));
+#define QUADS_EACH(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
+
+static inline quads quads_load(const char *p, int64_t col_size)
+{
+    return __builtin_shufflevector(quad_load(p), quad_load(p + 4 * col_size), 0, 1, 2, 3, 4, 5, 6, 7);
+}
+#else
+typedef quad quads;
+#define QUADS_EACH(a, b, c, d) a, b, c, d
+
+static inline quads quads_load(const char *p, int64_t col_size)
+{
+    (void)col_size;
+    return quad_load(p);
+}
+#endif
+
+/* The same for as many columns as a vector has lanes: four quads of each square are turned in place, and rows of whole
+ * vectors are stored. Returns the number of words that were packed. */
+static inline int64_t pack_across_lanes(float *d, const char *s, int64_t words, int32_t width, int64_t col_size)
+{
+    enum { W = VEC_LANES };
+    int64_t i = 0;
+    for (; i + 4 <= words; i += 4, d += 4 * width, s += 16) {
+        const quads a = quads_load(s, col_size), b = quads_load(s + col_size, col_size);
+        const quads c = quads_load(s + 2 * col_size, col_size), e = quads_load(s + 3 * col_size, col_size);
+        const quads ab0 = __builtin_shufflevector(a, b, QUADS_EACH(0, W, 1, W + 1));
+        const quads ab1 = __builtin_shufflevector(a, b, QUADS_EACH(2, W + 2, 3, W + 3));
+        const quads ce0 = __builtin_shufflevector(c, e, QUADS_EACH(0, W, 1, W + 1));
+        const quads ce1 = __builtin_shufflevector(c, e, QUADS_EACH(2, W + 2, 3, W + 3));
+        const quads r[4] = {
+            __builtin_shufflevector(ab0, ce0, QUADS_EACH(0, 1, W, W + 1)),
+            __builtin_shufflevector(ab0, ce0, QUADS_EACH(2, 3, W + 2, W + 3)),
+            __builtin_shufflevector(ab1, ce1, QUADS_EACH(0, 1, W, W + 1)),
+            __builtin_shufflevector(ab1, ce1, QUADS_EACH(2, 3, W + 2, W + 3)),
+        };
+        UNROLL for (int row = 0; row < 4; row++) memcpy(d + row * width, &r[row], sizeof r[row]);
+    }
+    return i;
+}
+
 /* Columns of B whose terms are adjacent, as the rows of a transposed operand: squares of 4 x 4 words are turned in
  * registers. size: bytes of a term. */
 static inline void pack_across(float *dst, const char *src, int64_t k, int32_t cols, int32_t width, int64_t col_size,
                         int64_t size)
 {
     const int64_t bytes = k * size, words = bytes / 4, rest = bytes % 4;
+    int64_t packed = 0;
     for (int32_t j = 0; j < width; j += 4) {
         const char *s = src + j * col_size;
         const int32_t left = cols - j;
-        float *d = dst + j;
-        int64_t i = 0;
+        if (j % VEC_LANES == 0) packed = left < VEC_LANES ? 0 : pack_across_lanes(dst + j, s, words, width, col_size);
+        float *d = dst + j + packed * width;
+        int64_t i = packed;
         for (; i + 4 <= words; i += 4, d += 4 * width) {
             const quad zero = { 0, 0, 0, 0 };
             const quad a = left > 0 ? quad_load(s + 4 * i) : zero;

@@ -4,15 +4,18 @@
  * Several lines advance together, so that their additions do not wait for each other. Sums of f32 are kept in double,
  * as the reference does. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
+#include "cpu/rows.h"
 
 #include <string.h>
 
 /* Lines of a group: those that are adjacent, and others. Many lines far apart would push each other out of the cache.
  */
-enum { LINES = 64, LINES_APART = 8, TILE_ELEMENTS = 16384 };
+enum { LINES = 256, LINES_APART = 8, TILE_ELEMENTS = 16384 };
 
 typedef struct record {
+    const rows_set *set;
     sinter_dtype type;
     int64_t n, x_step, y_step; /* elements of a line; a negative step walks from the end */
     uint32_t rank;             /* of the other axes, of which the last gives the lines of a group */
@@ -63,7 +66,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     bool fits = a->axis >= 0 && a->axis < x->rank && y->rank == x->rank;
     for (uint32_t i = 0; fits && i < x->rank; i++) fits = x->dim[i] == y->dim[i];
     if (!fits) return FAIL(e, INVALID_ARG, "cumulate: the shapes of input and output do not go together");
-    *r = (record){ .type = x->dtype,
+    *r = (record){ .set = level_of(isa)->rows,
+                   .type = x->dtype,
                    .n = x->dim[a->axis],
                    .x_step = x->stride[a->axis],
                    .y_step = y->stride[a->axis],
@@ -120,12 +124,20 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         const type *from = (const type *)x + x_at;                                                                     \
         type *to = (type *)y + y_at;                                                                                   \
         if (r->is_product) name##_of(r, from, to, some, ax, ay, true);                                                 \
-        else if (ax == 1 && ay == 1 && some == LINES) name##_of(r, from, to, LINES, 1, 1, false);                      \
+        else if (ax == 1 && ay == 1) name##_of(r, from, to, some, 1, 1, false);                                        \
         else name##_of(r, from, to, some, ax, ay, false);                                                              \
     }
 GROUP(group_f32, float, double)
 GROUP(group_i32, int32_t, uint32_t)
 GROUP(group_i64, int64_t, uint64_t)
+
+/* Sums of adjacent lines of f32. */
+static void lines_f32(const record *r, const float *x, float *y, int64_t some)
+{
+    double sum[LINES];
+    for (int64_t i = 0; i < some; i++) sum[i] = 0;
+    for (int64_t k = 0; k < r->n; k++, x += r->x_step, y += r->y_step) r->set->cumulate(sum, y, x, some, r->exclusive);
+}
 
 typedef struct job {
     const record *r;
@@ -147,7 +159,9 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             x += outer % r->dim[i] * r->x[i];
             y += outer % r->dim[i] * r->y[i];
         }
-        if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
+        if (r->type == SINTER_DTYPE_F32 && !r->is_product && r->x[last] == 1 && r->y[last] == 1)
+            lines_f32(r, (const float *)j->k->in[0] + x, (float *)j->k->out[0] + y, some);
+        else if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
         else if (r->type == SINTER_DTYPE_I32) group_i32(r, j->k->in[0], x, j->k->out[0], y, some);
         else group_i64(r, j->k->in[0], x, j->k->out[0], y, some);
     }

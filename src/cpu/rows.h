@@ -92,6 +92,8 @@ typedef struct rows_set {
      * x is. Both arrays are read up to a whole vector of 16, where `at` must be valid. */
     void (*gather_blend)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,
                          int64_t n);
+    /* sum[i] += x[i], and y[i] = the sum, or what it was before. */
+    void (*cumulate)(double *sum, float *y, const float *x, int64_t n, bool is_before);
 } rows_set;
 
 #endif

@@ -379,6 +379,21 @@ static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
     memcpy(y, last, (size_t)n * sizeof *y);
 }
 
+/* The inner loops have a known length: so the compiler makes vectors of them. */
+static void cumulate(double *sum, float *y, const float *x, int64_t n, bool is_before)
+{
+    int64_t i = 0;
+    for (; i + L <= n && !is_before; i += L) {
+        for (int j = 0; j < L; j++) sum[i + j] += (double)x[i + j];
+        for (int j = 0; j < L; j++) y[i + j] = (float)sum[i + j];
+    }
+    for (; i < n; i++) {
+        const double before = sum[i];
+        sum[i] += (double)x[i];
+        y[i] = (float)(is_before ? before : sum[i]);
+    }
+}
+
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
@@ -386,4 +401,5 @@ static const rows_set rows_loops = {
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
+    .cumulate = cumulate,
 };

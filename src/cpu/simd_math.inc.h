@@ -352,6 +352,21 @@ static inline vec v_gelu_tanh(vec x)
 }
 #endif
 
+/* The angle above the nearest of 0, pi / 4 and pi / 2 is that of y, |y| <= tan(pi / 8). */
+static inline vec v_atan(vec x)
+{
+    const vec  a = v_abs(x), one = v_set(1.0f);
+    const vecm far = v_lt(v_set(2.41421356f), a), middle = v_lt(v_set(0.414213562f), a);
+    const vec  above = v_blend(far, v_set(-1.0f), v_blend(middle, v_sub(a, one), a));
+    const vec  below = v_blend(far, a, v_blend(middle, v_add(a, one), one));
+    const vec  from = v_blend(far, v_set(1.57079637f), v_blend(middle, v_set(0.785398185f), v_zero()));
+    const vec  y = v_div(above, below), u = v_mul(y, y);
+    vec        p = v_set(0.0805374450f);
+    p = v_fma(p, u, v_set(-0.138776856f));
+    p = v_fma(p, u, v_set(0.199777106f));
+    p = v_fma(p, u, v_set(-0.333329491f));
+    return v_sign_of(x, v_add(from, v_fma(v_mul(p, u), y, y)));
+}
 static inline vec v_softplus(vec x)
 {
     return v_add(v_max(v_zero(), x), v_log1p_pos(v_exp(v_neg(v_abs(x)))));

@@ -15,6 +15,7 @@ enum {
     FLOATS_PER_LINE = 16,
     WAY_FLOATS = 1024, /* rows at this distance compete for one set of the L1 cache */
     ROWS_EACH = 8,     /* rows of a work item of the first phase */
+    PART_BYTES = 4096, /* of C that is finished at once          */
     SUMS = 4,
     COPIES = 3,
     CACHE_USUAL = 1 << 20
@@ -111,15 +112,10 @@ size_t strassen_workspace_size(const strassen_params *p)
     return size_mul(sum_size(&c), SUMS + COPIES);
 }
 
-static size_t core_size(const strassen_params *p)
-{
-    return gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, 1, p->k / 2, false);
-}
-
 size_t strassen_scratch_size(const strassen_params *p)
 {
     const cut c = cut_of(p);
-    return size_add(core_size(p), size_mul(block_size(&c), 3));
+    return size_mul(block_size(&c), 3);
 }
 
 int64_t strassen_tile_count(const strassen_params *p, int phase)
@@ -224,113 +220,139 @@ typedef struct block {
     int64_t col, cols;
     int64_t panel, stride; /* of X, Y and Z */
     float *x, *y, *z;
-    void *scratch, *post_user;
+    void *post_user;
 } block;
 
-typedef struct factor_rows {
-    const float *at;
-    int64_t stride;
-} factor_rows;
-
-static void rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
+/* Element (row, col) of quarter (down, right) of C, and its place in the residual and the bias. */
+static float *quarter_at(const block *k, int64_t row, int64_t col, int down, int right)
 {
-    const factor_rows *s = source;
-    for (int32_t i = 0; i < rows; i++) out[i] = s->at + (row + i) * s->stride;
+    return k->p->c + (row + down * k->c->m2) * k->p->ldc + col + right * k->c->n2;
+}
+static const float *residual_at(const block *k, int64_t row, int64_t col, int down, int right)
+{
+    const gemm_epilogue *e = &k->p->epilogue;
+    return e->residual ? e->residual + (row + down * k->c->m2) * e->ldr + col + right * k->c->n2 : NULL;
+}
+static const float *bias_at(const block *k, int64_t col, int right)
+{
+    const gemm_epilogue *e = &k->p->epilogue;
+    return e->bias ? e->bias + col + right * k->c->n2 : NULL;
 }
 
-/* The product of left factor `a` and right factor `b`. to NULL: quarter (down, right) of C, with the epilogue. */
-static void product(const block *k, int a, int b, const float *add, float *to, int down, int right)
+/* A product of the block: left factor `a`, right factor `b`, and a matrix like X that is added, or NULL. */
+typedef struct step {
+    int a, b;
+    const float *add;
+    float *to;       /* a matrix like X; NULL: quarter (down, right) of C, with the epilogue */
+    int down, right;
+    bool ends;       /* to is Z: then X += Z, and C22 = Y + Z with the epilogue */
+} step;
+
+/* Rows [row, row + rows) and columns [col, col + cols) of the block were computed, and are still in the L1 cache. */
+static void part_end(const block *k, const step *s, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
-    static const gemm_epilogue none = { 0 };
+    const strassen_params *p = k->p;
+    const gemm_epilogue *e = &p->epilogue;
+    const int64_t at = row * k->stride + col, m_at = k->row + row, n_at = k->col + col;
+    int64_t done = rows;
+    if (s->ends) {
+        done = i64_min(rows, k->lower - row);
+        const strassen_end end = { .z = k->z + at,
+                                   .y = k->y + at,
+                                   .x = k->x + at,
+                                   .c = done > 0 ? quarter_at(k, m_at, n_at, 1, 1) : NULL,
+                                   .bias = bias_at(k, n_at, 1),
+                                   .residual = done > 0 ? residual_at(k, m_at, n_at, 1, 1) : NULL,
+                                   .ld = k->stride,
+                                   .ldc = p->ldc,
+                                   .ldr = e->ldr,
+                                   .rows = done,
+                                   .cols = cols,
+                                   .clip = e->clip,
+                                   .lo = e->lo,
+                                   .hi = e->hi };
+        if (done > 0) level_of(p->isa)->strassen->end(&end);
+    }
+    if (!e->post || done <= 0 || (s->to && !s->ends)) return;
+    const int down = s->ends ? 1 : s->down, right = s->ends ? 1 : s->right;
+    e->post(k->post_user, 0, m_at + down * k->c->m2, done, n_at + right * k->c->n2, cols,
+            quarter_at(k, m_at, n_at, down, right), p->ldc);
+}
+
+static void run_step(const block *k, step s)
+{
     const strassen_params *p = k->p;
     const gemm_tile_set *set = level_of(p->isa)->gemm;
-    const int64_t rows = down ? k->lower : k->rows, row = k->row + down * k->c->m2, col = k->col + right * k->c->n2;
-    if (rows <= 0) return;
-    gemm_tactic t = p->tactic;
-    t.block_m = t.block_n = 0;
-    const gemm_grid g = gemm_grid_of(set, t, rows, k->cols), whole = gemm_grid_of(set, t, rows, k->c->n2);
-    gemm_epilogue e = to ? none : p->epilogue;
-    e.ldr = k->stride;
-    const size_t each = gemm_pack_size(p->isa, t, 1, k->c->k2, k->c->n2) / sizeof(float);
-    const factor_rows source = { k->a->at[a] + k->row * k->a->stride[a], k->a->stride[a] };
-    const gemm_core core = {
-        .set = set,
-        .tactic = t,
-        .rows = rows_fill,
-        .source = &source,
-        .m = rows,
-        .n = k->cols,
-        .k = k->c->k2,
-        .taps = 1,
-        .a_row = source.stride,
-        .a_col = 1,
-        .b = p->b + (size_t)b * each + gemm_panel_at(&whole, 1, k->c->k2, k->c->n2, k->panel),
-        .c = to ? to : p->c + row * p->ldc + col,
-        .ldc = to ? k->stride : p->ldc,
-        .bias = !to && e.bias ? e.bias + col : NULL,
-        .residual = add,
-        .epilogue = &e,
-        .row = row,
-        .col = col,
-    };
-    gemm_core_block(&core, &g, 0, 0, 0, k->scratch, k->post_user);
-}
-
-/* to = x + y for rows of the block; y NULL: + the epilogue's residual of quarter (down, right). */
-static void add_rows(const block *k, float *to, const float *x, const float *y, int down, int right)
-{
-    const strassen_params *p = k->p;
-    const strassen_set *set = level_of(p->isa)->strassen;
-    const int64_t rows = down ? k->lower : k->rows, ldy = y ? k->stride : p->epilogue.ldr;
-    if (!y)
-        y = p->epilogue.residual + (k->row + down * k->c->m2) * p->epilogue.ldr + k->col + right * k->c->n2;
-    for (int64_t i = 0; i < rows; i++) {
-        const strassen_end e = { .c = to + i * k->stride, .x = x + i * k->stride, .y = y + i * ldy, .n = k->cols };
-        set->end(&e);
-    }
-}
-
-/* C22 = x + y, with the epilogue, a few rows at a time. */
-static void end_block(const block *k)
-{
-    const strassen_params *p = k->p;
-    const strassen_set *set = level_of(p->isa)->strassen;
     const gemm_epilogue *e = &p->epilogue;
-    const int64_t row = k->row + k->c->m2, col = k->col + k->c->n2;
-    for (int64_t i = 0; i < k->lower; i += ROWS_EACH) {
-        const int64_t rows = i64_min(k->lower - i, ROWS_EACH);
-        float *c = p->c + (row + i) * p->ldc + col;
-        for (int64_t j = 0; j < rows; j++) {
-            const strassen_end end = { .c = c + j * p->ldc,
-                                       .x = k->z + (i + j) * k->stride,
-                                       .y = k->y + (i + j) * k->stride,
-                                       .bias = e->bias ? e->bias + col : NULL,
-                                       .residual = e->residual ? e->residual + (row + i + j) * e->ldr + col : NULL,
-                                       .n = k->cols,
-                                       .clip = e->clip,
-                                       .lo = e->lo,
-                                       .hi = e->hi };
-            set->end(&end);
+    const int64_t rows = s.down ? k->lower : k->rows, k2 = k->c->k2, a_row = k->a->stride[s.a];
+    gemm_tactic own = p->tactic;
+    own.block_m = own.block_n = 0;
+    const gemm_grid g = gemm_grid_of(set, own, rows, k->c->n2);
+    const size_t each = gemm_pack_size(p->isa, own, 1, k2, k->c->n2) / sizeof(float);
+    const float *panels = p->b + (size_t)s.b * each + gemm_panel_at(&g, 1, k2, k->c->n2, k->panel);
+    for (int64_t i = 0, row = 0; i < g.m_tiles; i++) {
+        const int32_t high = (int32_t)(g.rows_small + (i < g.rows_extra));
+        const float *a = k->a->at[s.a] + (k->row + row) * a_row, *b = panels;
+        const void *at[GEMM_UNIT_ROWS];
+        for (int32_t r = 0; r < high; r++) at[r] = a + r * a_row;
+        gemm_tile t = { .a = at,
+                        .ldc = s.to ? k->stride : p->ldc,
+                        .ldr = k->stride,
+                        .taps = 1,
+                        .k = k2,
+                        .ahead = a_row * high * (int64_t)sizeof(float),
+                        .rows = high,
+                        .flags = !s.to && e->clip ? GEMM_TILE_CLIP : 0u,
+                        .lo = e->lo,
+                        .hi = e->hi };
+        float *to = s.to ? s.to + row * k->stride : quarter_at(k, k->row + row, k->col, s.down, s.right);
+        const float *bias = s.to ? NULL : bias_at(k, k->col, s.right), *add = s.add ? s.add + row * k->stride : NULL;
+        for (int64_t col = 0, done = 0; col < k->cols; col += g.width) {
+            t.cols = (int32_t)i64_min(k->cols - col, g.width);
+            const int64_t vectors = (t.cols + g.lanes - 1) / g.lanes;
+            t.b = b;
+            t.c = to + col;
+            t.bias = bias ? bias + col : NULL;
+            t.residual = add ? add + col : NULL;
+            set->run[vectors - 1][high - 1](&t);
+            t.ahead = 0;
+            b += k2 * vectors * g.lanes;
+            const int64_t end = i64_min(col + g.width, k->cols);
+            if (end < k->cols && (end - done) * high * (int64_t)sizeof(float) < PART_BYTES) continue;
+            part_end(k, &s, row, high, done, end - done);
+            done = end;
         }
-        if (e->post) e->post(k->post_user, 0, row + i, rows, col, k->cols, c, p->ldc);
+        row += high;
     }
+}
+
+/* to = x + the epilogue's residual of quarter (down, right). */
+static void add_residual(const block *k, float *to, const float *x, int down, int right)
+{
+    const strassen_sum sum = { .to = to,
+                               .x = x,
+                               .y = residual_at(k, k->row, k->col, down, right),
+                               .ld = k->stride,
+                               .ldy = k->p->epilogue.ldr,
+                               .rows = down ? k->lower : k->rows,
+                               .cols = k->cols };
+    level_of(k->p->isa)->strassen->add(&sum);
 }
 
 static void run_block(const block *k)
 {
     const bool adds = k->p->epilogue.residual != NULL;
-    product(k, A11, F_B11, NULL, k->x, 0, 0);
-    if (adds) add_rows(k, k->y, k->x, NULL, 0, 0);
-    product(k, A12, F_B21, adds ? k->y : k->x, NULL, 0, 0); /* C11 */
-    product(k, S2, F_T2, k->x, k->x, 0, 0);
-    product(k, S3, F_T3, NULL, k->z, 0, 0);
-    product(k, S1, F_T1, k->x, k->y, 0, 0);
-    end_block(k); /* C22 */
-    add_rows(k, k->x, k->x, k->z, 1, 0);
-    if (adds) add_rows(k, k->y, k->y, NULL, 0, 1);
-    product(k, S4, F_B22, k->y, NULL, 0, 1); /* C12 */
-    if (adds) add_rows(k, k->x, k->x, NULL, 1, 0);
-    product(k, A22, F_T4, k->x, NULL, 1, 0); /* C21 */
+    run_step(k, (step){ .a = A11, .b = F_B11, .to = k->x });
+    if (adds) add_residual(k, k->y, k->x, 0, 0);
+    run_step(k, (step){ .a = A12, .b = F_B21, .add = adds ? k->y : k->x }); /* C11 */
+    run_step(k, (step){ .a = S2, .b = F_T2, .add = k->x, .to = k->x });
+    run_step(k, (step){ .a = S1, .b = F_T1, .add = k->x, .to = k->y });
+    run_step(k, (step){ .a = S3, .b = F_T3, .to = k->z, .ends = true }); /* C22 */
+    if (adds) add_residual(k, k->y, k->y, 0, 1);
+    run_step(k, (step){ .a = S4, .b = F_B22, .add = k->y, .right = 1 }); /* C12 */
+    if (k->lower <= 0) return;
+    if (adds) add_residual(k, k->x, k->x, 1, 0);
+    run_step(k, (step){ .a = A22, .b = F_T4, .add = k->x, .down = 1 }); /* C21 */
 }
 
 void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
@@ -342,7 +364,7 @@ void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t en
         return;
     }
     const left_factors a = factors_of(p, &c, workspace);
-    char *blocks = (char *)scratch + core_size(p);
+    char *blocks = scratch;
     block k = { .p = p,
                 .c = &c,
                 .a = &a,
@@ -350,7 +372,6 @@ void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t en
                 .x = (float *)(void *)blocks,
                 .y = (float *)(void *)(blocks + block_size(&c)),
                 .z = (float *)(void *)(blocks + 2 * block_size(&c)),
-                .scratch = scratch,
                 .post_user = post_user };
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t m_block = tile % c.m_blocks, n_block = tile / c.m_blocks;
@@ -382,26 +403,26 @@ double strassen_cost(isa_level isa, int64_t m, int64_t n, int64_t k, gemm_tactic
 int strassen_tactics(isa_level isa, int64_t m, int64_t n, int64_t k, uint64_t cache, uint32_t threads,
                      gemm_tactic out[STRASSEN_TACTICS_MAX])
 {
-    enum { HIGH = 10 };
+    enum { ROWS = 140 }; /* of a work tile */
     const gemm_tile_set *set = level_of(isa)->gemm;
     const gemm_shape s = quarter_of(m, n, k);
     const int64_t near = cache ? (int64_t)i64_min((int64_t)(cache > INT64_MAX ? INT64_MAX : cache), 8 << 20) : CACHE_USUAL;
     int count = 0;
-    for (int v = 2; v <= 3 && set->rows_max[v - 1]; v++) {
+    for (int v = 2; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
         const int64_t width = (int64_t)v * set->lanes, panels = (s.n + width - 1) / width;
         const double bytes = (double)width * (double)s.k * (double)sizeof(float);
         const int rows = set->rows_max[v - 1];
-        const int64_t tiles = (s.m + rows - 1) / rows;
-        for (int64_t share = 8; share >= 2; share /= 2) {
+        const int64_t tiles = (s.m + rows - 1) / rows, high = ROWS / rows;
+        for (int64_t share = 4; share >= 2; share /= 2) {
             int64_t each = (int64_t)((double)near / (double)share / bytes);
             if (each < 1) each = 1;
             if (each > panels) each = panels;
             /* All threads have something to do, and about as much. */
-            const int64_t blocks = (tiles + HIGH - 1) / HIGH;
+            const int64_t blocks = (tiles + high - 1) / high;
             while (each > 1 && threads > 1 && blocks * ((panels + each - 1) / each) < 4 * (int64_t)threads) each--;
             const gemm_tactic t = { .vectors = (uint8_t)v & 15u,
                                     .rows = (uint8_t)rows,
-                                    .block_m = HIGH,
+                                    .block_m = (uint16_t)high,
                                     .block_n = (uint16_t)(each > UINT16_MAX ? UINT16_MAX : each) };
             bool is_new = true;
             for (int i = 0; i < count; i++) is_new = is_new && memcmp(&out[i], &t, sizeof t) != 0;

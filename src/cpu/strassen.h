@@ -71,19 +71,27 @@ typedef struct strassen_row {
     int64_t n;
 } strassen_row;
 
-/* The last step of a row of C22. */
+/* x += z, and c = y + z with the epilogue: rows of x, y and z are `ld` apart. */
 typedef struct strassen_end {
-    float *c;
-    const float *x, *y;             /* what is added                */
-    const float *bias, *residual;   /* NULL: none                   */
-    int64_t n;
+    const float *z, *y;
+    float *x, *c;
+    const float *bias, *residual;   /* NULL: none */
+    int64_t ld, ldc, ldr, rows, cols;
     bool clip;
     float lo, hi;
 } strassen_end;
 
+/* to = x + y: rows of `to` and x are `ld` apart. */
+typedef struct strassen_sum {
+    float *to;
+    const float *x, *y;
+    int64_t ld, ldy, rows, cols;
+} strassen_sum;
+
 typedef struct strassen_set {
     void (*sums)(const strassen_row *r);
     void (*end)(const strassen_end *e);
+    void (*add)(const strassen_sum *s);
 } strassen_set;
 
 #endif

@@ -59,12 +59,14 @@ static void scatter(char *dst, const void *src, int64_t n, int64_t stride, uint3
 
 static uint32_t register_size(uint32_t cls)
 {
+    if (cls == VM_BYTE) return 1;
     return cls == VM_F64 || cls == VM_I64 ? 8 : 4;
 }
 
 /* True where memory holds exactly what a register does. */
 static bool is_raw(const vm_operand *o)
 {
+    if (o->cls == VM_BYTE) return true;
     switch (o->dtype) {
     case SINTER_DTYPE_F32:
     case SINTER_DTYPE_F64:
@@ -110,7 +112,9 @@ static void store_run(const vm_set *set, const vm_operand *o, void *dst, const v
 
 static void fill(void *dst, int64_t from, int64_t n, uint32_t size)
 {
-    if (size == 4) {
+    if (size == 1) {
+        memset((char *)dst + from, *(const char *)dst, (size_t)(n - from));
+    } else if (size == 4) {
         const uint32_t v = *(const uint32_t *)dst;
         for (int64_t i = from; i < n; i++) ((uint32_t *)dst)[i] = v;
     } else {

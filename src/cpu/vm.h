@@ -9,7 +9,7 @@
  * f32 that is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the
  * result; all else lives in registers: slots of a small stack buffer. Floats are computed in f32, f64 in f64, bool and
  * integers up to
- * 32 bits in int32, wider ones in int64. What no vector loop covers goes through scalar_eval, so every program runs. */
+ * 32 bits in int32, wider ones in int64; programs of bool alone in bytes. What no vector loop covers goes through scalar_eval, so every program runs. */
 #ifndef CPU_VM_H
 #define CPU_VM_H
 
@@ -17,13 +17,14 @@
 #include "cpu/round_trip.h"
 #include "ops/expr.h"
 
-enum { VM_TILE = 512, VM_SLOT_BYTES = 32768, VM_AXES_MAX = SINTER_RANK_MAX, VM_ACC = UINT16_MAX };
+enum { VM_TILE = 512, VM_TILE_BYTES = 4096, VM_SLOT_BYTES = 32768, VM_AXES_MAX = SINTER_RANK_MAX, VM_ACC = UINT16_MAX };
 
 struct vm_op;
 /* Scalar arguments of a variant that takes them point at one element. */
 typedef void vm_fn(const struct vm_op *op, void *d, const void *a, const void *b, const void *c, int64_t n);
 
-typedef enum vm_class { VM_F32, VM_F64, VM_I32, VM_I64 } vm_class;      /* what a register holds */
+/* What a register holds; bytes: bool, where a program has nothing else. */
+typedef enum vm_class { VM_F32, VM_F64, VM_I32, VM_I64, VM_BYTE } vm_class;
 typedef enum vm_kind { VM_COMPUTE, VM_LOAD, VM_IMM, VM_STORE } vm_kind;
 
 typedef struct vm_op {
@@ -118,5 +119,7 @@ typedef struct vm_set {
 vm_class      vm_class_of(sinter_dtype dtype);
 /* The loop of an op on f64, int32 or int64, or the one that calls scalar_eval. */
 vm_fn        *vm_basic_of(const vm_op *op);
+/* The loop of an op on bool in bytes; NULL: there is none. */
+vm_fn        *vm_byte_of(op_id op);
 
 #endif

@@ -170,6 +170,26 @@ static void bool_i64(ARGS)
     for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
 }
 
+LOOP2(and_byte, uint8_t, uint8_t, x &y)
+LOOP2(or_byte, uint8_t, uint8_t, x | y)
+LOOP2(xor_byte, uint8_t, uint8_t, x ^ y)
+static void not_byte(ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    for (int64_t i = 0; i < n; i++) ((uint8_t *)d_)[i] = ((const uint8_t *)a_)[i] == 0;
+}
+
+vm_fn *vm_byte_of(op_id op)
+{
+    switch (op) {
+    case OP_and: return and_byte;
+    case OP_or: return or_byte;
+    case OP_xor: return xor_byte;
+    case OP_not: return not_byte;
+    default: return NULL;
+    }
+}
+
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
     {                                                                                                                  \

@@ -361,6 +361,28 @@ static void place(binder *b)
     p->slot_size = tile * width;
 }
 
+/* A program of bool alone, with nothing that is computed once, works on bytes as they lie. */
+static bool bytes_find(binder *b)
+{
+    vm_program *p = b->p;
+    bool is_all = p->op_count && !p->once_count;
+    for (uint32_t i = 0; i < p->operand_count; i++)
+        is_all = is_all && p->operand[i].dtype == SINTER_DTYPE_BOOL && p->operand[i].index != VM_ACC;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        is_all = is_all && op->kind != VM_IMM &&
+                 (op->kind != VM_COMPUTE || (op->to == SINTER_DTYPE_BOOL && vm_byte_of((op_id)op->op)));
+    }
+    if (!is_all) return false;
+    for (uint32_t i = 0; i < p->operand_count; i++) p->operand[i].cls = VM_BYTE;
+    for (uint32_t i = 0; i < p->op_count; i++)
+        if (p->op[i].kind == VM_COMPUTE) p->op[i].fn = vm_byte_of((op_id)p->op[i].op);
+    const uint32_t slots = VM_SLOT_BYTES / p->slot_size, most = VM_SLOT_BYTES / slots / 64 * 64;
+    p->slot_size = most < VM_TILE_BYTES ? most : VM_TILE_BYTES;
+    p->tile = (int32_t)p->slot_size;
+    return true;
+}
+
 /* The last computing instruction may write into a result that stores it. */
 static void direct_find(vm_program *p)
 {
@@ -376,7 +398,7 @@ static void direct_find(vm_program *p)
     for (uint32_t i = last + 1; i < p->op_count; i++) {
         if (p->op[i].kind != VM_STORE || p->op[i].arg[0] != p->op[last].dst) continue;
         const vm_operand *o = &p->operand[p->op[i].operand];
-        if (vm_class_of((sinter_dtype)p->op[last].to) != o->cls) continue;
+        if (o->cls != VM_BYTE && vm_class_of((sinter_dtype)p->op[last].to) != o->cls) continue;
         p->op[last].operand = (uint16_t)(p->op[i].operand + 1u);
         return;
     }
@@ -447,8 +469,9 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
     if (!split) lengthen(p);
     TRY(emit(e, &b));
     place(&b);
+    const bool is_bytes = bytes_find(&b);
     direct_find(p);
     units(p);
-    vm_chain_bind(p, isa, step, chain_room(x->count));
+    if (!is_bytes) vm_chain_bind(p, isa, step, chain_room(x->count));
     return SINTER_OK;
 }

@@ -283,6 +283,14 @@ static bool ternary(maker *m, const vm_op *op)
         s->b = no;
         return true;
     }
+    if (op->fn == set->dequantize && !is_imm(m, b)) {
+        const uint8_t scale = memory_of(m, b), zero = memory_of(m, c);
+        into(m, a);
+        vm_step *s = push(m, m->set->step[VM_STEP_DEQUANTIZE_EACH]);
+        s->a = scale;
+        s->b = zero;
+        return true;
+    }
     if (!is_imm(m, b) || !is_imm(m, c) || is_imm(m, a) || m->home[a] == HOME_SCALAR) return false;
     float y = imm_of(m->imm[b]), z = imm_of(m->imm[c]), lo = 0, hi = 0;
     if (op->fn == set->ternary[OP_clip][1] && op->op == OP_clip) {
@@ -315,6 +323,7 @@ static bool unary(maker *m, const vm_op *op)
     vm_step_fn *fn = NULL;
     if (op->trip.scale != 0) id = op->trip.inverse != 0 ? VM_STEP_TRIP_INVERSE : VM_STEP_TRIP_DIVIDE;
     else if (op->fn == set->float_to_int) id = VM_STEP_FLOAT_TO_INT;
+    else if (op->fn == set->float_to_bool) id = VM_STEP_FLOAT_TO_BOOL;
     else if (op->fn == set->int_to_float) id = VM_STEP_INT_TO_FLOAT;
     else if (op->fn == set->round_f16) id = VM_STEP_ROUND_F16;
     else if (op->fn == set->round_bf16) id = VM_STEP_ROUND_BF16;

@@ -159,6 +159,7 @@ STEP_UNARY(tanh, v_tanh(x))
 STEP_UNARY(erf, v_erf(x))
 STEP_UNARY(sigmoid, v_sigmoid(x))
 STEP_UNARY(relu, v_max(v_zero(), x))
+STEP_UNARY(atan, v_atan(x))
 STEP_UNARY(softplus, v_softplus(x))
 STEP_UNARY(softsign, v_div(x, v_add(v_set(1.0f), v_abs(x))))
 STEP_UNARY(hardswish, v_hardswish(x))
@@ -223,7 +224,16 @@ STEP(quantize, QUANTIZE_OF,
 /* imm: scale, zero point. Both integers are small, so that their difference is exact in f32, too. */
 STEP(dequantize, const vec s = v_set(p->imm[0]); const vec z = v_set(p->imm[1]),
      v_mul(v_sub(vi_to_f32(v_bits(x)), z), s))
+/* The same with scales and zero points in memory. */
+static inline vec step_dequantize(vec x, const float *scale, const float *zero)
+{
+    return v_mul(vi_to_f32(vi_sub(v_bits(x), v_bits(v_load(zero)))), v_load(scale));
+}
+STEP(dequantize_each, const float *a = (const float *)(const void *)AT;
+     const float *b = (const float *)(const void *)k->at[p->b],
+     step_dequantize(x, a + j * VEC_LANES, b + j * VEC_LANES))
 STEP(int_to_float, , vi_to_f32(v_bits(x)))
+STEP(float_to_bool, , v_of_bits(vi_of_mask(m_not(v_eq(x, v_zero())))))
 /* imm: least, greatest; top: the greatest as an integer. */
 static inline vec step_to_int(vec x, vec lo, vec hi, veci top)
 {
@@ -290,7 +300,7 @@ static const vm_chain_set chain_steps = {
     .store = { [VM_IN_F32] = G3(store_f32), [VM_IN_F16] = G3(store_f16), [VM_IN_BF16] = G3(store_bf16),
                [VM_IN_I8] = G3(store_8), [VM_IN_U8] = G3(store_8) },
     .unary = { SU(neg), SU(abs), SU(ceil), SU(floor), SU(round), SU(sqrt), SU(rsqrt), SU(reciprocal), SU(exp), SU(log),
-               SU(tanh), SU(erf), SU(sigmoid), SU(relu), SU(softplus), SU(softsign), SU(hardswish), SU(mish), SU(silu),
+               SU(tanh), SU(erf), SU(atan), SU(sigmoid), SU(relu), SU(softplus), SU(softsign), SU(hardswish), SU(mish), SU(silu),
                SU(gelu), SU(gelu_tanh), [OP_identity] = S1(identity) },
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
@@ -300,7 +310,8 @@ static const vm_chain_set chain_steps = {
               [VM_STEP_SQUARE] = S1(square), [VM_STEP_MUL_ADD] = S1(mul_add), [VM_STEP_CLIP] = S1(clip),
               [VM_STEP_HARD_SIGMOID] = S1(hard_sigmoid), [VM_STEP_TRIP_DIVIDE] = S1(trip_divide),
               [VM_STEP_TRIP_INVERSE] = S1(trip_inverse), [VM_STEP_QUANTIZE] = S1(quantize),
-              [VM_STEP_DEQUANTIZE] = S1(dequantize), [VM_STEP_INT_TO_FLOAT] = S1(int_to_float),
+              [VM_STEP_DEQUANTIZE] = S1(dequantize), [VM_STEP_DEQUANTIZE_EACH] = S1(dequantize_each),
+              [VM_STEP_FLOAT_TO_BOOL] = S1(float_to_bool), [VM_STEP_INT_TO_FLOAT] = S1(int_to_float),
               [VM_STEP_FLOAT_TO_INT] = S1(float_to_int), [VM_STEP_ROUND_F16] = S1(round_f16),
               [VM_STEP_ROUND_BF16] = S1(round_bf16), [VM_STEP_WHERE] = S1(where), [VM_STEP_CALL] = S1(call) },
 };

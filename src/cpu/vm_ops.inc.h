@@ -107,6 +107,7 @@ UNARY(tanh, v_tanh(x))
 UNARY(erf, v_erf(x))
 UNARY(sigmoid, v_sigmoid(x))
 UNARY(relu, v_max(v_zero(), x))
+UNARY(atan, v_atan(x))
 UNARY(softplus, v_softplus(x))
 UNARY(softsign, v_div(x, v_add(v_set(1.0f), v_abs(x))))
 UNARY(hardswish, v_hardswish(x))
@@ -353,7 +354,7 @@ STORE(16, int32_t, uint16_t, vi_load, vi_store_16)
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
 static const vm_set vm_loops = {
     .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sign), U(sqrt), U(rsqrt), U(reciprocal),
-               U(exp), U(log), U(sin), U(cos), U(tanh), U(erf), U(sigmoid), U(relu), U(softplus), U(softsign),
+               U(exp), U(log), U(sin), U(cos), U(tanh), U(erf), U(atan), U(sigmoid), U(relu), U(softplus), U(softsign),
                U(hardswish), U(mish), U(silu), U(gelu), U(gelu_tanh) },
     .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(celu), B(thresholded_relu), B(eq),
                 B(lt), B(le), B(gt), B(ge) },
