@@ -21,6 +21,7 @@ enum {
     TILES_MOST = 28, /* with several, where there are TILES_ENOUGH such tiles: keys are packed less often */
     TILES_ENOUGH = 24,
     WAY_FLOATS = 512, /* queries at a multiple of this distance compete for a few sets of the L1 cache */
+    FLOATS_PER_LINE = 16,
     ALIGN = 64,
 };
 
@@ -308,6 +309,36 @@ static void store_rows(worker *w, int64_t begin, int64_t end)
     }
 }
 
+/* Asks for rows [begin, end) of keys or values, `from` being row 0. */
+static void ask_rows(const float *from, const int64_t *stride, int64_t begin, int64_t end, int64_t count)
+{
+    if (stride[3] != 1) return;
+    for (int64_t row = begin; row < end; row++)
+        for (int64_t i = 0; i < count; i += FLOATS_PER_LINE) __builtin_prefetch(from + row * stride[2] + i, 0, 2);
+}
+
+/* Asks for part `part` of `parts` of the keys and values that are packed next. They come from far memory while products
+ * are computed. */
+static void ask_next(const worker *w, int64_t block, bool is_last, int64_t part, int64_t parts)
+{
+    const attention_params *p = w->p;
+    const float *k = w->k_from, *v = w->v_from;
+    int64_t key = 0;
+    if (block + 1 < w->g.blocks) {
+        key = (block + 1) * w->g.block;
+    } else if (is_last) {
+        if (w->head + 1 >= p->heads) return;
+        k += p->k_stride[1];
+        v += p->v_stride[1];
+    } else if (w->g.blocks <= 1) {
+        return; /* stays packed */
+    }
+    const int64_t keys = i64_min(w->g.block, p->keys - key), begin = key + keys * part / parts,
+                  end = key + keys * (part + 1) / parts;
+    ask_rows(k, p->k_stride, begin, end, p->depth);
+    ask_rows(v, p->v_stride, begin, end, p->width);
+}
+
 static void run_tile(worker *w, int64_t tile)
 {
     const attention_params *p = w->p;
@@ -329,6 +360,7 @@ static void run_tile(worker *w, int64_t tile)
         int64_t row = begin;
         for (int64_t i = first; i < last; i++) {
             const int32_t rows = (int32_t)(small + (i < extra));
+            ask_next(w, block, tile + 1 == g->tiles, i - first, last - first);
             tile_packed(w, row, rows, row - begin, block, key, keys);
             row += rows;
         }
