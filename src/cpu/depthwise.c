@@ -144,89 +144,40 @@ typedef struct run_at {
     int64_t first; /* of the upper row, among the pixels of the result */
 } run_at;
 
-static int64_t window_of(const depthwise_params *p, int axis, int64_t outputs)
-{
-    return (outputs - 1) * p->shape.stride[axis] + p->shape.kernel[axis];
-}
-
-/* Scratch: the window of a run, its results, and the bias, all in f32. */
-static size_t window_floats(const depthwise_params *p)
-{
-    const size_t rows = (size_t)window_of(p, 0, p->tactic.rows), cols = (size_t)window_of(p, 1, run_of(p));
-    return size_align(size_mul(size_mul(rows, cols), (size_t)p->shape.channels), 16);
-}
-
+/* Scratch: results that the hook narrows, and the bias, both in f32. */
 static size_t result_floats(const depthwise_params *p)
 {
-    return size_align((size_t)(p->tactic.rows * run_of(p) * p->shape.channels), 16);
+    return size_align((size_t)(p->tactic.rows * tile_pixels(p) * p->shape.channels), 16);
 }
 
 size_t depthwise_scratch_size(const depthwise_params *p)
 {
     if (!p->is_narrow || p->shape.channels == 0) return 0;
-    const size_t bias = size_align((size_t)p->shape.channels, 16);
-    return size_mul(size_add(size_add(window_floats(p), result_floats(p)), bias), sizeof(float));
+    return size_mul(size_add(result_floats(p), size_align((size_t)p->shape.channels, 16)), sizeof(float));
 }
 
-/* A window of the image in f32, with zeros where it lies outside. */
-static void widen_window(const depthwise_params *p, const run_at *r, float *to)
-{
-    const depthwise_shape *s = &p->shape;
-    const rows_set *set = level_of(p->isa)->rows;
-    const int64_t rows = window_of(p, 0, r->rows), cols = window_of(p, 1, r->pixels), channels = s->channels;
-    const int64_t top = r->out_y * s->stride[0] - s->pad[0], left = r->out_x * s->stride[1] - s->pad[1];
-    const int64_t before = left < 0 ? (-left < cols ? -left : cols) : 0;
-    int64_t stop = s->in[1] - left < cols ? s->in[1] - left : cols;
-    if (stop < before) stop = before;
-    for (int64_t i = 0; i < rows; i++, to += cols * channels) {
-        if (top + i < 0 || top + i >= s->in[0]) {
-            memset(to, 0, (size_t)(cols * channels) * sizeof *to);
-            continue;
-        }
-        const uint16_t *row = (const uint16_t *)p->x + r->image * s->x_image + (top + i) * s->x_dim[0];
-        memset(to, 0, (size_t)(before * channels) * sizeof *to);
-        memset(to + stop * channels, 0, (size_t)((cols - stop) * channels) * sizeof *to);
-        if (s->x_dim[1] == channels && stop > before) {
-            set->widen_bf16(to + before * channels, row + (left + before) * channels, (stop - before) * channels);
-            continue;
-        }
-        for (int64_t k = before; k < stop; k++)
-            set->widen_bf16(to + k * channels, row + (left + k) * s->x_dim[1], channels);
-    }
-}
-
-/* The same run on a window in scratch: an image of its own, without borders. */
+/* x in bf16. Results are bf16, too, or the hook reads them in scratch. */
 static void run_narrow(const depthwise_params *p, const run_at *r, const float *bias, float *scratch, void *post_user)
 {
     const depthwise_shape *s = &p->shape;
-    const rows_set *set = level_of(p->isa)->rows;
-    const int64_t channels = s->channels;
-    float *result = scratch + window_floats(p);
+    const bool drain = p->epilogue.drain;
     depthwise_params own = *p;
-    widen_window(p, r, scratch);
-    for (int i = 0; i < 2; i++) {
-        own.shape.in[i] = window_of(p, i, i ? r->pixels : r->rows);
-        own.shape.out[i] = i ? r->pixels : r->rows;
-        own.shape.pad[i] = 0;
-    }
-    own.shape.x_dim[1] = channels;
-    own.shape.x_dim[0] = own.shape.in[1] * channels;
-    own.tactic.ahead = 0;
-    own.ldy = channels;
     own.epilogue.bias = bias;
-    const depthwise_rows window = { .p = &own, .x = scratch, .y = result, .rows = r->rows, .pixels = r->pixels };
-    level_of(p->isa)->depthwise(&window);
-    for (int64_t i = 0; i < r->rows; i++, result += r->pixels * channels) {
-        const int64_t first = r->first + i * s->out[1];
-        uint16_t *y = (uint16_t *)p->y + first * p->ldy;
-        if (p->epilogue.drain) {
-            p->epilogue.post(post_user, 0, first, r->pixels, 0, channels, result, channels);
-        } else if (p->ldy == channels) {
-            set->narrow_bf16(y, result, r->pixels * channels);
-        } else {
-            for (int64_t k = 0; k < r->pixels; k++) set->narrow_bf16(y + k * p->ldy, result + k * channels, channels);
-        }
-    }
+    if (drain) own.ldy = s->channels;
+    if (drain) own.tactic.ahead = 0;
+    const depthwise_rows rows = { .p = &own,
+                                  .x = (const uint16_t *)p->x + r->image * s->x_image,
+                                  .y = drain ? (void *)scratch : (uint16_t *)p->y + r->first * p->ldy,
+                                  .narrow_y = !drain,
+                                  .y_row = drain ? r->pixels : remainders_of(s) * s->out[1],
+                                  .out_y = r->out_y,
+                                  .out_x = r->out_x,
+                                  .rows = r->rows,
+                                  .pixels = r->pixels };
+    level_of(p->isa)->depthwise(&rows);
+    for (int64_t i = 0; drain && i < r->rows; i++)
+        p->epilogue.post(post_user, 0, r->first + i * remainders_of(s) * s->out[1], r->pixels, 0, s->channels,
+                         scratch + i * r->pixels * s->channels, s->channels);
 }
 
 static void run_wide(const depthwise_params *p, const run_at *r, void *post_user)
@@ -238,6 +189,7 @@ static void run_wide(const depthwise_params *p, const run_at *r, void *post_user
         .p = p,
         .x = (const float *)p->x + r->image * s->x_image,
         .y = (float *)p->y + r->first * p->ldy,
+        .y_row = depthwise_step(s, 0) * s->out[1],
         .residual = e->residual ? e->residual + r->first * e->ldr : NULL,
         .out_y = r->out_y,
         .out_x = r->out_x,
@@ -260,7 +212,7 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
     const int64_t run = tile_pixels(p), runs = tiles_of_row(p);
     const float *bias = e->bias;
     if (e->narrow_bias) {
-        float *wide = (float *)scratch + window_floats(p) + result_floats(p);
+        float *wide = (float *)scratch + result_floats(p);
         level_of(p->isa)->rows->widen_bf16(wide, e->narrow_bias, s->channels);
         bias = wide;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depthwise.h - depthwise convolution in fp32, channels-last: every channel is filtered by itself. Operands of bf16 are
- * widened into scratch, a window of a few rows at a time, and results narrowed out of it.
+ * widened in registers, and results narrowed there.
  *
  * Vectors run along channels; blocks of one or two rows of output pixels are computed at once, so that an input pixel
  * is loaded once for all outputs of a block that see it. Nothing is copied: taps outside the image are left out. */
@@ -31,7 +31,7 @@ typedef struct depthwise_params {
     isa_level isa;
     depthwise_tactic tactic;
     depthwise_shape shape;
-    bool is_narrow; /* x is bf16; y too, unless the hook writes it. Wants depthwise_has_windows and scratch */
+    bool is_narrow; /* x is bf16; y too, unless the hook writes it. Wants depthwise_has_blocks and scratch */
     const void *x;
     const float *w; /* packed by depthwise_pack                           */
     void *y;        /* pixels in order (image, height, width), `ldy` apart */
@@ -61,12 +61,6 @@ static inline bool depthwise_has_blocks(const depthwise_shape *s)
     return s->multiplier == 1 && (width == 3 || width == 5 || width == 7) && stride <= 2;
 }
 
-/* Whether what an output row reads lies side by side, so that it can be widened as a whole. */
-static inline bool depthwise_has_windows(const depthwise_shape *s)
-{
-    return depthwise_has_blocks(s) && s->dilation[0] == 1 && s->dilation[1] == 1;
-}
-
 /* Lists the tactics. Returns their number, at least 1. cache: bytes of the L2 cache. Whether prefetching pays is not
  * left to the clock: a kernel that is measured finds its operands nearer than a network's step does. check: NULL where
  * the tactic can run the shape, or why not. */
@@ -90,8 +84,10 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
  * are depthwise_step pixels apart. */
 typedef struct depthwise_rows {
     const depthwise_params *p;
-    const float *x;        /* the image                        */
-    float *y;              /* output pixel (out_y, out_x)      */
+    const void *x;         /* the image                        */
+    void *y;               /* output pixel (out_y, out_x)      */
+    bool narrow_y;         /* y is bf16                        */
+    int64_t y_row;         /* pixels from a row of y to the next */
     const float *residual; /* NULL or what is added there      */
     int64_t out_y, out_x, rows, pixels;
 } depthwise_rows;

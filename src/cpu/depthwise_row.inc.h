@@ -4,7 +4,8 @@
  * For the usual kernels (3, 5, 7 wide) a block of outputs is computed at once, one or two rows high and four or seven
  * pixels wide: an input is loaded once and meets every output of the block that it belongs to. At the borders of the
  * image and of the result the block is the same, with inputs left out and outputs not stored. Other kernels take seven
- * outputs at a time, and one at a time at the borders. */
+ * outputs at a time, and one at a time at the borders. Inputs of bf16 are widened when they are loaded, and results
+ * narrowed when they are stored: blocks of the usual kernels only. */
 
 /* The widest window has 19 columns. */
 #if defined(__clang__)
@@ -15,9 +16,10 @@
 
 /* Blocks beside each other, for one or more vectors of channels. */
 typedef struct dw_block {
-    const float *x; /* row 0 of the window, column 0: may lie outside the image           */
+    const char *x;  /* row 0 of the window, column 0: may lie outside the image           */
     const float *w; /* [vector][tap][lanes]                                               */
-    float *y;
+    char *y;
+    int64_t x_size, y_size; /* bytes of an element: 2 is bf16                                     */
     const float *residual, *bias;
     const gemm_epilogue *e;
     int64_t x_row, x_col; /* distance of window rows and columns                                */
@@ -34,6 +36,27 @@ typedef struct dw_block {
     int32_t lanes;              /* channels of each vector: all lanes where there are several         */
 } dw_block;
 
+static inline vec dw_load_bf16(const char *p)
+{
+    return v_load_bf16((const uint16_t *)(const void *)p);
+}
+static inline vec dw_load_bf16_n(const char *p, int n)
+{
+    uint16_t part[VEC_LANES] = { 0 };
+    memcpy(part, p, (size_t)n * sizeof *part);
+    return v_load_bf16(part);
+}
+static inline void dw_store_bf16(char *p, vec v, int lanes, const int masked)
+{
+    uint16_t part[VEC_LANES];
+    if (!masked) {
+        v_store_bf16((uint16_t *)(void *)p, v);
+        return;
+    }
+    v_store_bf16(part, v);
+    memcpy(p, part, (size_t)lanes * sizeof *part);
+}
+
 /* The epilogue, read once: stores to y could otherwise be taken to change it. */
 typedef struct dw_end {
     bool scale, clip;
@@ -45,14 +68,18 @@ static inline dw_end dw_end_of(const gemm_epilogue *e)
     return (dw_end){ .scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi };
 }
 
-static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, float *y,
-                                                            const float *residual, int lanes, const int masked)
+static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, char *to,
+                                                            const float *residual, int lanes, const int masked,
+                                                            const int narrow)
 {
+    float *y = (float *)(void *)to;
     if (e->scale) acc = v_mul(v_set(e->alpha), acc);
     acc = v_add(acc, bias);
     if (residual) acc = v_add(acc, masked ? v_load_n(residual, lanes) : v_load(residual));
     if (e->clip) acc = v_min(v_set(e->hi), v_max(v_set(e->lo), acc));
-    if (masked) {
+    if (narrow) {
+        dw_store_bf16(to, acc, lanes, masked);
+    } else if (masked) {
         v_store_n(y, acc, lanes);
     } else {
         v_store(y, acc);
@@ -60,13 +87,13 @@ static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec
 }
 
 /* One row of the window. first, second: the output rows that it belongs to, with their rows of weights. */
-static inline __attribute__((always_inline)) void dw_line(const dw_block *b, const float *x, const float *w0,
+static inline __attribute__((always_inline)) void dw_line(const dw_block *b, const char *x, const float *w0,
                                                           const float *w1, vec *acc0, vec *acc1, const int kernel,
                                                           const int stride, const int outputs, const int first,
-                                                          const int second, const int masked)
+                                                          const int second, const int masked, const int narrow)
 {
     const uint32_t inside = b->cols;
-    const int64_t x_col = b->x_col;
+    const int64_t x_col = b->x_col * (narrow ? 2 : 4);
     const int lanes = b->lanes;
     vec wv0[7], wv1[7];
     UNROLL for (int i = 0; i < kernel; i++)
@@ -77,7 +104,10 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
     UNROLL_WINDOW for (int col = 0; col < (outputs - 1) * stride + kernel; col++, x += x_col)
     {
         if (!(inside >> col & 1u)) continue;
-        const vec in = masked ? v_load_n(x, lanes) : v_load(x);
+        const float *wide = (const float *)(const void *)x;
+        const vec in = narrow   ? masked ? dw_load_bf16_n(x, lanes) : dw_load_bf16(x)
+                       : masked ? v_load_n(wide, lanes)
+                                : v_load(wide);
         UNROLL for (int u = 0; u < outputs; u++)
         {
             const int tap = col - u * stride;
@@ -90,44 +120,46 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
 
 /* The rows that the next tile adds are still far away, and so are its results. A call, so that blocks without
  * prefetching keep their registers. */
-static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const float *line, const float *y, int outputs,
+static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const char *line, const char *y, int outputs,
                                                   int stride)
 {
-    const int64_t columns = (int64_t)outputs * stride, y_col = b->y_col * b->ldy;
+    const int64_t columns = (int64_t)outputs * stride, y_col = b->y_col * b->ldy * b->y_size;
     __asm__ volatile("" : : "r"(line)); /* a function that only prefetches is taken for one without effect */
     for (int64_t i = 0; i < b->ahead_rows; i++) {
-        const float *x = line + (b->ahead + i) * b->x_row;
-        for (int64_t u = 0; u < columns; u++, x += b->x_col) __builtin_prefetch(x, 0, 2);
+        const char *x = line + (b->ahead + i) * b->x_row * b->x_size;
+        for (int64_t u = 0; u < columns; u++, x += b->x_col * b->x_size) __builtin_prefetch(x, 0, 2);
     }
     for (int64_t r = 0; r < b->rows_out; r++) {
-        const float *result = y + (r + b->rows_out) * b->y_row * b->ldy;
+        const char *result = y + (r + b->rows_out) * b->y_row * b->ldy * b->y_size;
         for (int64_t u = 0; u < outputs; u++, result += y_col) __builtin_prefetch(result, 1, 2);
     }
 }
 
 static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
-                                                         const int rows, const int outputs, const int masked)
+                                                         const int rows, const int outputs, const int masked,
+                                                         const int narrow)
 {
     const dw_end e = dw_end_of(b->e);
     const int lanes = b->lanes;
-    const int64_t x_row = b->x_row, taps = b->height * kernel, shift = b->shift, height = b->height;
+    const int64_t x_size = narrow ? 2 : 4, y_size = narrow ? b->y_size : 4;
+    const int64_t x_row = b->x_row * x_size, taps = b->height * kernel, shift = b->shift, height = b->height;
     const int64_t row_end = b->row_end, ldy = b->ldy, ldr = b->e->ldr;
     const float *weights = b->w;
     for (int64_t v = 0; v < b->vectors; v++, weights += taps * VEC_LANES) {
         for (int64_t block = 0; block < b->blocks; block++) {
             const int64_t at = v * VEC_LANES, pixel = block * outputs * b->y_col;
-            const float *line = b->x + block * outputs * stride * b->x_col + b->row_begin * x_row + at;
-            if (b->ahead_rows) dw_prefetch(b, line, b->y + pixel * ldy + at, outputs, stride);
+            const char *line = b->x + (block * outputs * stride * b->x_col + at) * x_size + b->row_begin * x_row;
+            if (b->ahead_rows) dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
             vec acc0[7], acc1[7];
             UNROLL for (int u = 0; u < outputs; u++) acc0[u] = acc1[u] = v_zero();
             for (int64_t i = b->row_begin; i < row_end; i++, line += x_row) {
                 const float *w0 = weights + i * kernel * VEC_LANES, *w1 = w0 - shift * kernel * VEC_LANES;
                 if (rows == 1 || i < shift || b->rows_out == 1) {
-                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 0, masked);
+                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 0, masked, narrow);
                 } else if (i < height) {
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 1, masked);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 1, masked, narrow);
                 } else {
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 0, 1, masked);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 0, 1, masked, narrow);
                 }
             }
             const float *bias_at = b->bias ? b->bias + at : NULL;
@@ -135,13 +167,13 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
             UNROLL for (int r = 0; r < rows; r++)
             {
                 if (r >= b->rows_out) break;
-                float *y = b->y + (pixel + r * b->y_row) * ldy + at;
+                char *y = b->y + ((pixel + r * b->y_row) * ldy + at) * y_size;
                 const float *residual = b->residual ? b->residual + (pixel + r * b->y_row) * ldr + at : NULL;
                 UNROLL for (int u = 0; u < outputs; u++)
                 {
                     if (u >= b->cols_out) break;
-                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked);
-                    y += b->y_col * ldy;
+                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked, narrow && y_size == 2);
+                    y += b->y_col * ldy * y_size;
                     if (residual) residual += b->y_col * ldr;
                 }
             }
@@ -164,7 +196,7 @@ static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int6
         const float *bias_at = b->bias ? b->bias + at : NULL;
         const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
         for (int64_t block = 0; block < b->blocks; block++) {
-            const float *first = b->x + block * outputs * x_step + at;
+            const float *first = (const float *)(const void *)b->x + block * outputs * x_step + at;
             vec acc[7];
             UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
             for (int64_t row = b->row_begin; row < b->row_end; row++) {
@@ -179,11 +211,11 @@ static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int6
                     }
                 }
             }
-            float *y = b->y + block * outputs * ldy + at;
+            float *y = (float *)(void *)b->y + block * outputs * ldy + at;
             const float *residual = b->residual ? b->residual + block * outputs * ldr + at : NULL;
             UNROLL for (int u = 0; u < outputs; u++)
             {
-                dw_finish(&e, acc[u], bias, y, residual, lanes, masked);
+                dw_finish(&e, acc[u], bias, (char *)y, residual, lanes, masked, 0);
                 y += ldy;
                 if (residual) residual += ldr;
             }
@@ -195,11 +227,19 @@ typedef void dw_block_fn(const dw_block *b);
 #define DW(k, s, r, u)                                                                                                 \
     static void dw_##k##_##s##_##r##_##u(const dw_block *b)                                                            \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, 0);                                                                                      \
+        dw_run(b, k, s, r, u, 0, 0);                                                                                   \
     }                                                                                                                  \
     static void dw_##k##_##s##_##r##_##u##_partial(const dw_block *b)                                                  \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, 1);                                                                                      \
+        dw_run(b, k, s, r, u, 1, 0);                                                                                   \
+    }                                                                                                                  \
+    static void dw_##k##_##s##_##r##_##u##_narrow(const dw_block *b)                                                   \
+    {                                                                                                                  \
+        dw_run(b, k, s, r, u, 0, 1);                                                                                   \
+    }                                                                                                                  \
+    static void dw_##k##_##s##_##r##_##u##_narrow_partial(const dw_block *b)                                           \
+    {                                                                                                                  \
+        dw_run(b, k, s, r, u, 1, 1);                                                                                   \
     }
 #define DW_SHAPES(k, s) DW(k, s, 1, 4) DW(k, s, 1, 7) DW(k, s, 2, 4) DW(k, s, 2, 7)
 DW_SHAPES(3, 1)
@@ -210,10 +250,11 @@ DW_SHAPES(7, 1)
 DW_SHAPES(7, 2)
 
 /* clang-format off */
-#define DW_PAIR(k, s, r, u) { dw_##k##_##s##_##r##_##u, dw_##k##_##s##_##r##_##u##_partial }
-#define DW_NAMES(k, s) { { DW_PAIR(k, s, 1, 4), DW_PAIR(k, s, 1, 7) }, { DW_PAIR(k, s, 2, 4), DW_PAIR(k, s, 2, 7) } }
-/* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][partial] */
-static dw_block_fn *const dw_blocks[3][2][2][2][2] = {
+#define DW_FOUR(k, s, r, u) { { dw_##k##_##s##_##r##_##u, dw_##k##_##s##_##r##_##u##_partial }, \
+                              { dw_##k##_##s##_##r##_##u##_narrow, dw_##k##_##s##_##r##_##u##_narrow_partial } }
+#define DW_NAMES(k, s) { { DW_FOUR(k, s, 1, 4), DW_FOUR(k, s, 1, 7) }, { DW_FOUR(k, s, 2, 4), DW_FOUR(k, s, 2, 7) } }
+/* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][narrow][partial] */
+static dw_block_fn *const dw_blocks[3][2][2][2][2][2] = {
     { DW_NAMES(3, 1), DW_NAMES(3, 2) },
     { DW_NAMES(5, 1), DW_NAMES(5, 2) },
     { DW_NAMES(7, 1), DW_NAMES(7, 2) },
@@ -246,7 +287,7 @@ static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t ou
         const float *w = b->w + c / VEC_LANES * taps * VEC_LANES + c % VEC_LANES;
         float sum = 0.0f;
         for (int64_t h = b->row_begin; h < b->row_end; h++) {
-            const float *x = b->x + h * b->x_row + c / s->multiplier;
+            const float *x = (const float *)(const void *)b->x + h * b->x_row + c / s->multiplier;
             for (int64_t i = col_begin; i < col_end; i++)
                 sum += x[i * b->x_col] * w[(h * s->kernel[1] + i) * VEC_LANES];
         }
@@ -257,7 +298,7 @@ static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t ou
             sum = e->lo > sum ? e->lo : sum;
             sum = e->hi < sum ? e->hi : sum;
         }
-        b->y[c] = sum;
+        ((float *)(void *)b->y)[c] = sum;
     }
 }
 
@@ -265,8 +306,8 @@ static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t ou
 static void dw_last_channels(dw_block *b, int64_t whole, int64_t left, int64_t taps)
 {
     b->w += whole * taps;
-    b->x += whole;
-    b->y += whole;
+    b->x += whole * b->x_size;
+    b->y += whole * b->y_size;
     if (b->residual) b->residual += whole;
     if (b->bias) b->bias += whole;
     b->vectors = 1;
@@ -298,8 +339,8 @@ static void dw_pixels(const depthwise_rows *r, const dw_block *all)
     for (int64_t i = 0; i < r->pixels;) {
         const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1];
         dw_block b = *all;
-        b.x += at * s->x_dim[1];
-        b.y += i * b.ldy;
+        b.x += at * s->x_dim[1] * b.x_size;
+        b.y += i * b.ldy * b.y_size;
         if (b.residual) b.residual += i * b.e->ldr;
         if (s->multiplier != 1) {
             dw_multiplied(r, &b, r->out_x + i++);
@@ -337,15 +378,17 @@ static void depthwise_rows_run(const depthwise_rows *r)
     const int64_t step = depthwise_step(s, 1), stride = s->stride[1] * step / s->dilation[1];
     const int64_t outputs = p->tactic.cols;
     dw_block b = {
-        .x = r->x + at_y * s->x_dim[0],
+        .x = (const char *)r->x + at_y * s->x_dim[0] * (p->is_narrow ? 2 : 4),
         .w = p->w,
         .y = r->y,
+        .x_size = p->is_narrow ? 2 : 4,
+        .y_size = r->narrow_y ? 2 : 4,
         .residual = r->residual,
         .bias = p->epilogue.bias,
         .e = &p->epilogue,
         .x_row = s->dilation[0] * s->x_dim[0],
         .x_col = s->dilation[1] * s->x_dim[1],
-        .y_row = depthwise_step(s, 0) * s->out[1],
+        .y_row = r->y_row,
         .y_col = step,
         .ldy = p->ldy,
         .height = s->kernel[0],
@@ -359,8 +402,8 @@ static void depthwise_rows_run(const depthwise_rows *r)
         dw_pixels(r, &b);
         return;
     }
-    dw_block_fn *const *fn = dw_blocks[(s->kernel[1] - 3) / 2][stride - 1][p->tactic.rows - 1][outputs == 7];
-    const float *x = b.x;
+    dw_block_fn *const *fn = dw_blocks[(s->kernel[1] - 3) / 2][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow];
+    const char *x = b.x;
     for (int64_t phase = 0; phase < step && phase < r->pixels; phase++) {
         /* Outputs phase, phase + step, … of this run. */
         const int64_t count = (r->pixels - phase - 1) / step + 1;
@@ -369,8 +412,8 @@ static void depthwise_rows_run(const depthwise_rows *r)
             const int64_t there = count - i < outputs ? count - i : outputs;
             const int64_t window = (outputs - 1) * stride + s->kernel[1];
             int64_t begin, end;
-            b.x = x + at * s->x_dim[1];
-            b.y = r->y + pixel * p->ldy;
+            b.x = x + at * s->x_dim[1] * b.x_size;
+            b.y = (char *)r->y + pixel * p->ldy * b.y_size;
             b.residual = r->residual ? r->residual + pixel * p->epilogue.ldr : NULL;
             dw_clip(at, (there - 1) * stride + s->kernel[1], s->dilation[1], s->in[1], &begin, &end);
             b.cols = (uint32_t)(((uint64_t)1 << end) - ((uint64_t)1 << begin));

@@ -188,7 +188,7 @@ static void random_depthwise(void)
         s.x_dim[1] = s.channels + gap;
         s.x_dim[0] = s.in[1] * s.x_dim[1];
         s.x_image = s.in[0] * s.x_dim[0];
-        if (fits && depthwise_has_windows(&s))
+        if (fits && depthwise_has_blocks(&s))
             narrow_check(&s, bits >> 3 & 1, bits >> 5 & 1, bits >> 7 & 1, bits >> 8 & 1 ? 5 : 0, &r);
         if (fits) depthwise_check(&s, bits >> 3 & 1, bits >> 4 & 1, bits >> 5 & 1, bits >> 6 & 1, gap, &r);
     }
