@@ -119,9 +119,10 @@ static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
 }
 
 /* A 0 may be a number too small for the type, which a kernel that keeps more bits still sees; and a number that is
- * nearly too small may become 0. Where the lane's operands gave another number already, that number stays: Sign of a
- * product that is 0 here and 2^-24 in the lane is 1. */
-static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, gtensor *to, uint32_t lane)
+ * nearly too small may become 0. Where the lane's operands gave another number already (`own`), that number stays: Sign of
+ * a product that is 0 here and 2^-24 in the lane is 1. */
+static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, const gtensor *own, gtensor *to,
+                       uint32_t lane)
 {
     const sinter_dtype dtype = to->dtype;
     if (dtype == SINTER_DTYPE_F64 || !dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 8 || gop_moves(n->op))
@@ -129,10 +130,13 @@ static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtenso
     const double faint = faint_of(n->op);
     const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(dtype) == 16 && !is_exact_op(n->op));
     for (int64_t i = 0; i < to->count; i++) {
-        const double x = gtensor_at(from, i), y = gtensor_at(to, i);
-        if (fabs(y) >= faint) continue;
-        if (x == 0 && zeros) dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
-        else if (x != 0 && fabs(x) < faint) dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
+        const double x = gtensor_at(from, i);
+        if (fabs(gtensor_at(own, i)) >= faint) continue;
+        const bool is_moved = fabs(gtensor_at(to, i)) >= faint; /* with what is small beside others */
+        if (x == 0 && zeros && !is_moved)
+            dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
+        else if (x != 0 && fabs(x) < faint && (lane == 1 || !is_moved))
+            dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
     }
 }
 
@@ -291,7 +295,7 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
         dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 == lane % 2 ? by : -by));
     const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(first));
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
-    if (first->count == t->count) move_faint(m, n, k, first, to, lane);
+    if (first->count == t->count) move_faint(m, n, k, first, t, to, lane);
     if (first->count == t->count) move_equal(m, n, k, to, lane);
     move_mean(m, n, k, to, lane);
     return to;
