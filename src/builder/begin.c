@@ -82,7 +82,8 @@ static sinter_status read_model(build_base *b, const build_model *m, arena *a)
     onnx_import_options options = {
         .model = &model, .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files
     };
-    TRY(profiles_union(b->e, a, &model, b->o, &options));
+    unranged_axis unranged;
+    TRY(profiles_union(b->e, a, &model, b->o, &options, &unranged));
     TRY(promises(b, &options));
     onnx_dim_equal *equal = ARENA_NEW(a, onnx_dim_equal, b->o->equal_count);
     if (!equal) return FAIL_MEMORY(b->e, "sizes");
@@ -90,8 +91,14 @@ static sinter_status read_model(build_base *b, const build_model *m, arena *a)
         equal[i] = (onnx_dim_equal){ b->o->equal[i].dim, b->o->equal[i].equals };
     options.equal = equal;
     options.count_equal = b->o->equal_count;
-    if (m->network) TRY(network_lower(m->network, b->e, &options, &b->g));
-    else TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
+    const sinter_status s = m->network ? network_lower(m->network, b->e, &options, &b->g)
+                                       : onnx_import(b->e, &options, m->bytes, m->size, &b->g);
+    if (s != SINTER_OK && unranged.input)
+        return NOTE(
+            b->e, s,
+            "taking free sizes without a range as 1, such as axis %u of '%s' (--shape and --profile give ranges)",
+            unranged.axis, unranged.input);
+    TRY(s);
     return states_find(b->e, b->g, b->o);
 }
 

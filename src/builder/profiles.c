@@ -90,8 +90,9 @@ static void range_states(const onnx_model *m, const sinter_build_options *o, con
 }
 
 sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o,
-                             onnx_import_options *out)
+                             onnx_import_options *out, unranged_axis *unranged)
 {
+    *unranged = (unranged_axis){ 0 };
     size_t most = model->graph.in.count;
     for (uint32_t i = 0; i < o->profile_count; i++) most = size_add(most, o->profile[i].count);
     onnx_input_shape *list = ARENA_NEW(a, onnx_input_shape, most);
@@ -136,6 +137,8 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
             is_free = is_free || !keeps;
         }
         range_states(model, o, v, s);
+        for (uint32_t k = 0; k < v->rank && !unranged->input; k++)
+            if (s->min[k] == 1 && s->max[k] == 1) *unranged = (unranged_axis){ v->name, k };
         count += is_free;
     }
     out->shape = list;

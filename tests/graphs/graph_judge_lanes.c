@@ -94,8 +94,8 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t
 
 /* ---- numbers too small for their type ---- */
 
-/* Below this a function of f32 may give 0 (scalar_error.c). The root of a sum of powers may be 0 where the powers, up to
- * the third, are as small. */
+/* Below this a function of f32 may give 0 (scalar_error.c). The root of a sum of powers may be 0 where the powers, up
+ * to the third, are as small. */
 static double faint_of(const char *op)
 {
     return judge_is_norm(op) ? 0x1p-39 : 0x1p-119;
@@ -119,10 +119,10 @@ static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
 }
 
 /* A 0 may be a number too small for the type, which a kernel that keeps more bits still sees; and a number that is
- * nearly too small may become 0. Where the lane's operands gave another number already (`own`), that number stays: Sign of
- * a product that is 0 here and 2^-24 in the lane is 1. */
-static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, const gtensor *own, gtensor *to,
-                       uint32_t lane)
+ * nearly too small may become 0. Where the lane's operands gave another number already (`own`), that number stays: Sign
+ * of a product that is 0 here and 2^-24 in the lane is 1. */
+static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, const gtensor *own,
+                       gtensor *to, uint32_t lane)
 {
     const sinter_dtype dtype = to->dtype;
     if (dtype == SINTER_DTYPE_F64 || !dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 8 || gop_moves(n->op))
@@ -233,8 +233,8 @@ static int64_t group_of(const gtensor *t, const gattr *axes, int64_t i)
     return group;
 }
 
-/* The rounding of a mean moves all elements of its group alike. MeanVarianceNormalization divides that by the deviation,
- * to which it adds hardly anything. */
+/* The rounding of a mean moves all elements of its group alike. MeanVarianceNormalization divides that by the
+ * deviation, to which it adds hardly anything. */
 static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
 {
     if (strcmp(n->op, "MeanVarianceNormalization") != 0) return;

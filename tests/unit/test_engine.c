@@ -2,6 +2,7 @@
 /* test_engine.c - engines through the public interface: the same bytes each time, clear errors, shapes that change,
  * buffers of the caller's, several contexts, and no allocation once a shape is known. */
 #include "faulty.h"
+#include "model_text.h"
 #include "samples.h"
 #include "test.h"
 
@@ -505,10 +506,33 @@ static void shapes_are_forgotten(void)
     rig_close(&r);
 }
 
+/* A window of 2 does not fit in a size that nobody gave. The error says that this size counts as 1. */
+static void free_sizes_are_named(void)
+{
+    model_text m;
+    model_read("sym N 1 8 8; in x f32 1,1,N; y = MaxPool x kernel_shape=[2]; out y", &m);
+    sinter_buffer engine = { 0 };
+    sinter_error error = { 0 };
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.tune = SINTER_TUNE_OFF;
+    CHECK_EQ(sinter_build_memory(m.model.at, m.model.size, &o, &engine, &error), SINTER_INVALID_MODEL);
+    CHECK_HAS(error.text, "taking free sizes without a range as 1, such as axis 2 of 'x'");
+    const sinter_shape_range range = {
+        .input = "x", .rank = 3, .min = { 1, 1, 2 }, .opt = { 1, 1, 8 }, .max = { 1, 1, 8 }
+    };
+    const sinter_profile profile = { .shape = &range, .count = 1 };
+    o.profile = &profile;
+    o.profile_count = 1;
+    CHECK_EQ(sinter_build_memory(m.model.at, m.model.size, &o, &engine, &error), SINTER_OK);
+    sinter_buffer_free(&engine);
+    free(m.model.at);
+}
+
 static const test tests[] = { T(same_bytes),
                               T(same_bytes_in_a_file),
                               T(same_bytes_with_a_cache),
                               T(wrong_inputs),
+                              T(free_sizes_are_named),
                               T(data_that_is_wrong),
                               T(shapes_change_and_come_back),
                               T(two_profiles),
