@@ -84,8 +84,10 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t
         if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
         const uint64_t random = test_random(&seed);
         double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
-        /* What the operands' lanes have moved already is moved further: back again, it might be as if nothing was. */
-        if (first && (x - gtensor_at(first, i)) * by * x < 0) by = -by;
+        /* What the operands' lanes have moved far already is moved further: back again, it might be as if nothing was.
+         */
+        const double own = first ? x - gtensor_at(first, i) : 0;
+        if (own * by * x < 0 && fabs(own) > fabs(by) * (fabs(x) + largest / 4) / 2) by = -by;
         /* Away from 0 or towards it, both parts: they must not cancel. */
         dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + by * copysign(largest / 4, x));
     }
