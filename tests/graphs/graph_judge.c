@@ -242,7 +242,7 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
         return false;
     }
     gtensor *const *first = n->count_in && n->in[0] != G_NONE ? m->value.at[n->in[0]].at[k] : NULL;
-    settled = settled && !depends_on_order(m, n, k, e, &error) &&
+    settled = settled && !depends_on_order(m, n, k, e, &error) && !judge_is_flushed(m, n, k) &&
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
               !(!strcmp(n->op, "Unique") && judge_may_join(m, first));
     for (uint32_t i = 0; i < n->count_out; i++) {

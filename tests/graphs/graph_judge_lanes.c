@@ -155,6 +155,20 @@ bool judge_is_open_norm(const gtensor *t)
     return false;
 }
 
+bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k)
+{
+    bool is_subnormal = false, is_large = false;
+    for (uint32_t i = 0; is_sum(n->op) && i < n->count_in; i++) {
+        const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
+        for (int64_t j = 0; t && t->dtype == SINTER_DTYPE_BF16 && j < t->count; j++) {
+            const double x = fabs(gtensor_at(t, j));
+            is_subnormal = is_subnormal || (x > 0 && x < 0x1p-126);
+            is_large = is_large || !(x < 0x1p60);
+        }
+    }
+    return is_subnormal && is_large;
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
