@@ -50,7 +50,7 @@ static void fill(sinter_dtype type, void *data, size_t count)
 static size_t count_of(const operand *x)
 {
     size_t count = 1;
-    for (uint32_t i = 0; i < x->v.rank; i++) count = size_mul(count, x->v.dim[i] > 0 ? (size_t)x->v.dim[i] : 1);
+    for (uint32_t i = 0; i < x->v.rank; i++) count = size_mul(count, (size_t)x->v.dim[i]);
     return count;
 }
 
