@@ -12,6 +12,15 @@
 
 #define LOG2E 1.4426950408889634f
 #define MINUS_INFINITY __uint_as_float(0xff800000u)
+#define LARGEST __uint_as_float(0x7f7fffffu)
+
+/* A number of a mask in powers of two. Exporters write the lowest finite number for what is masked. It stays finite: a row
+ * whose keys are all masked has equal scores then, as the operator's text says, and not none. */
+[[maybe_unused]] DEVICE float in_powers(float x)
+{
+    const float y = x * LOG2E;
+    return x >= -LARGEST && x <= LARGEST ? fminf(fmaxf(y, -LARGEST), LARGEST) : y;
+}
 
 /* Keys behind the length are not read. */
 [[maybe_unused]] DEVICE i32 valid_keys(const attention_args &a)
@@ -42,23 +51,23 @@ DEVICE u32 pack(float lo, float hi)
 #if MASK == 1 && PAIRS
     if (has_second) {
         const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
-        x = __uint_as_float(both.x) * LOG2E;
-        y = __uint_as_float(both.y) * LOG2E;
+        x = in_powers(__uint_as_float(both.x));
+        y = in_powers(__uint_as_float(both.y));
     } else if (has_first) {
-        x = ((const float *)a.mask)[at] * LOG2E;
+        x = in_powers(((const float *)a.mask)[at]);
     }
 #elif MASK == 1
-    if (has_first) x = ((const float *)a.mask)[at] * LOG2E;
-    if (has_second) y = ((const float *)a.mask)[next] * LOG2E;
+    if (has_first) x = in_powers(((const float *)a.mask)[at]);
+    if (has_second) y = in_powers(((const float *)a.mask)[next]);
 #elif MASK == 2
     if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
     if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
 #elif MASK == 3 && IS_BF16
-    if (has_first) x = to_float(((const bf16 *)a.mask)[at]) * LOG2E;
-    if (has_second) y = to_float(((const bf16 *)a.mask)[next]) * LOG2E;
+    if (has_first) x = in_powers(to_float(((const bf16 *)a.mask)[at]));
+    if (has_second) y = in_powers(to_float(((const bf16 *)a.mask)[next]));
 #elif MASK == 3
-    if (has_first) x = to_float(((const f16 *)a.mask)[at]) * LOG2E;
-    if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
+    if (has_first) x = in_powers(to_float(((const f16 *)a.mask)[at]));
+    if (has_second) y = in_powers(to_float(((const f16 *)a.mask)[next]));
 #endif
 }
 

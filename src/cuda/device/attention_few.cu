@@ -47,11 +47,11 @@ DEVICE void store(float *p, float x) { *p = x; }
 [[maybe_unused]] DEVICE float mask_at(const attention_args &a, i64 at)
 {
 #if MASK == 1
-    return ((const float *)a.mask)[at] * LOG2E;
+    return in_powers(((const float *)a.mask)[at]);
 #elif MASK == 2
     return ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
 #elif MASK == 3
-    return to_float(((const element *)a.mask)[at]) * LOG2E;
+    return in_powers(to_float(((const element *)a.mask)[at]));
 #else
     return 0;
 #endif
