@@ -212,6 +212,11 @@ SINTER_API sinter_status sinter_engine_set_weight_budget(sinter_engine *engine, 
 SINTER_API sinter_status sinter_engine_automatic_weight_budget(const sinter_engine *engine, uint64_t *out,
                                                                sinter_error *error) SINTER_MUST_USE;
 
+/* Tells profilers of the engine's device that wait for it (nsys --capture-range=cudaProfilerApi) to begin to record, or
+ * to end. On the CPU nothing happens. Any thread may call it. Errors: INVALID_ARG (engine is NULL, or has no device),
+ * DEVICE. */
+SINTER_API sinter_status sinter_engine_profile(sinter_engine *engine, int is_on, sinter_error *error) SINTER_MUST_USE;
+
 /* Prints the report of `sinter inspect`. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;
 typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);

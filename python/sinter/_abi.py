@@ -1634,6 +1634,11 @@ result is 0 if there is no such profile.
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
     "sinter_engine_print": (c_int, [c_void_p, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "engine format write user error",
 """Prints the report of `sinter inspect`."""),
+    "sinter_engine_profile": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "engine is_on error",
+"""Tells profilers of the engine's device that wait for it (nsys --capture-range=cudaProfilerApi) to begin to record, or
+to end. On the CPU nothing happens. Any thread may call it. Errors: INVALID_ARG (engine is NULL, or has no device),
+DEVICE.
+"""),
     "sinter_engine_profile_count": (c_uint32, [c_void_p], "engine",
 """Inputs come first, then outputs, each in the model's order. All inputs have different names, and so have all outputs.
 A value that a model lists several times as an output is one output, at the place of its first listing.

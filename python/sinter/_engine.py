@@ -148,6 +148,10 @@ class Engine:
         made.copy_from(source)
         return made
 
+    def profile(self, is_on):
+        """Tells profilers of the device that wait for it (nsys --capture-range=cudaProfilerApi) to begin to record, or to end."""
+        call("sinter_engine_profile", self._handle, int(bool(is_on)))
+
     def _copy(self, to, to_place, source, from_place, size):
         call("sinter_engine_copy", self._handle, to, to_place, source, from_place, size)
 

@@ -281,6 +281,16 @@ sinter_status sinter_engine_rates(const sinter_engine *handle, size_t touched, s
     return SINTER_OK;
 }
 
+sinter_status sinter_engine_profile(sinter_engine *handle, int is_on, sinter_error *error)
+{
+    env e;
+    const engine *g = inner(handle);
+    env_init(&e, NULL, error);
+    if (!g) return FAIL(&e, INVALID_ARG, "engine is NULL");
+    if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: nothing runs on it");
+    return g->backend->profile ? g->backend->profile(&e, g->device, is_on != 0) : SINTER_OK;
+}
+
 sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)
 {
     if (out) *out = NULL;

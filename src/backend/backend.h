@@ -162,6 +162,8 @@ typedef struct backend {
     sinter_status (*program_time)(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
     /* The rates, measured or as the device states them. touched: bytes of one run; caches may hold them. */
     sinter_status (*rates)(env *e, device *d, size_t touched, device_rates *out);
+    /* Tells profilers that wait for it to begin to record, or to end. NULL: there are none. */
+    sinter_status (*profile)(env *e, device *d, bool is_on);
     /* false, or NULL: cannot be told. */
     bool          (*clock)(device *d, device_clock *out);
     /* Code for engines: everything that `use` needs, handed to `add` by key. import: what an engine carries; borrowed

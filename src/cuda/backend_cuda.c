@@ -80,6 +80,7 @@ const backend cuda_backend = {
     .prepare = prepare,
     .program_time = cuda_program_time,
     .rates = cuda_device_rates,
+    .profile = cuda_device_profile,
     .clock = cuda_device_clock,
     .code_export = code_table_export,
     .code_import = code_table_import,

@@ -90,6 +90,14 @@ void cuda_device_leave(device *d)
     (void)d->driver.cuCtxPopCurrent(&was);
 }
 
+sinter_status cuda_device_profile(env *e, device *d, bool is_on)
+{
+    TRY(cuda_device_enter(e, d));
+    const CUresult r = is_on ? d->driver.cuProfilerStart() : d->driver.cuProfilerStop();
+    cuda_device_leave(d);
+    return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "telling profilers to record");
+}
+
 bool cuda_device_enter_any(device *d)
 {
     return d->context && d->driver.cuCtxPushCurrent(d->context) == CUDA_SUCCESS;

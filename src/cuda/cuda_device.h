@@ -64,6 +64,9 @@ bool  cuda_device_clock(device *d, device_clock *out);
 sinter_status cuda_device_rates(env *e, device *d, size_t touched, device_rates *out);
 void  cuda_device_clock_close(device *d);
 
+/* Begins and ends what a profiler with a capture range records. */
+sinter_status cuda_device_profile(env *e, device *d, bool is_on);
+
 /* Between these two the device's context is current. enter fails where there is no device, and where it is dead. */
 sinter_status cuda_device_enter(env *e, device *d);
 void          cuda_device_leave(device *d);

@@ -154,6 +154,31 @@ static void the_first_run_is_like_the_others(void)
 }
 
 /* All that a run reads and writes is the device's, from the library's own hands. */
+/* Profilers are told once to begin and once to end; a failure of the driver is reported. */
+static void profilers_are_told(void)
+{
+    sinter_buffer file = { 0 };
+    sinter_engine *g = NULL;
+    sinter_error error = { 0 };
+    const sinter_engine_options o = { .struct_size = sizeof o, .kernel_cache = "" };
+    cuda_fake()->reset();
+    CHECK_EQ(build(SAMPLE_CONV, &file, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &o, &g, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_profile(NULL, 1, &error), SINTER_INVALID_ARG);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(sinter_engine_profile(g, 1, &error), SINTER_OK);
+        CHECK_EQ(sinter_engine_profile(g, 0, &error), SINTER_OK);
+    }
+    CHECK_EQ(cuda_fake()->calls("cuProfilerStart"), 3);
+    CHECK_EQ(cuda_fake()->calls("cuProfilerStop"), 3);
+    cuda_fake()->fail_at(2, CUDA_ERROR_UNKNOWN);
+    CHECK_EQ(sinter_engine_profile(g, 1, &error), SINTER_DEVICE);
+    CHECK_HAS(error.text, "profilers");
+    sinter_engine_release(g);
+    sinter_buffer_free(&file);
+    (void)all_given_back();
+}
+
 static void memory_of_the_device(void)
 {
     sinter_buffer file = { 0 };
@@ -331,6 +356,7 @@ static const test tests[] = {
     T(engines_run),
     T(the_first_run_is_like_the_others),
     T(memory_of_the_device),
+    T(profilers_are_told),
     T(tuning_compiles_first),
     T(every_call_may_fail),
     { 0 },
