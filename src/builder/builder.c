@@ -128,6 +128,8 @@ static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
     if (!l->range) TRY(build_ranges(b->e, b->g, l));
     l->quantize.count = l->range_count;
     *is_changed = true;
+    TRY(tune_quantize_demand(b->e, b->g, l->range, l->quantize.size == l->range_count ? l->quantize.is_kept : NULL,
+                             l->range_count));
     return tune_quantize(b->e, b->g, TUNE_CODES_ENGINE, l->range, l->quantize.is_kept, &l->quantize.count);
 }
 
@@ -492,6 +494,15 @@ sinter_status build_once(env *e, build_base *base, const sinter_build_options *o
     return s;
 }
 
+/* Layers that have to be in 8 bits need the permission: ranges come with it. */
+static sinter_status demands_check(env *e, const build_base *base, const sinter_build_options *o)
+{
+    const bool is_free = (o->allow & SINTER_ALLOW_INT8) || build_is_reference(o);
+    const char *layer = is_free ? NULL : tune_quantize_demanded(base->g);
+    if (!layer) return SINTER_OK;
+    return FAIL(e, INVALID_ARG, "layer '%s' is to be computed in i8, and the build does not allow int8", layer);
+}
+
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out)
 {
     build_lowering l = { .has_integers = build_has(o, BACKEND_INTEGERS), .calibration = o->calibration, .moved = -1 };
@@ -508,6 +519,7 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, CANCELLED, "the build was cancelled");
     if (s == SINTER_OK) s = build_begin(e, m, &own, &l.base);
+    if (s == SINTER_OK) s = demands_check(e, l.base, o);
     start = os_time_ns();
     if (s == SINTER_OK && is_lowered) s = build_permit(e, m, &own, &l);
     if (is_lowered) build_time_add(&start, &report.budget_s);

@@ -28,7 +28,7 @@ static bool tables_copy(ir_graph *g, const dim_table *dims)
 {
     arena *a = &g->a;
     bool ok = VEC_COPY(a, &g->value) && VEC_COPY(a, &g->use) && VEC_COPY(a, &g->node) && VEC_COPY(a, &g->region) &&
-              VEC_COPY(a, &g->origin_name) && VEC_COPY(a, &g->kept_origin);
+              VEC_COPY(a, &g->origin_name) && VEC_COPY(a, &g->kept_origin) && VEC_COPY(a, &g->coded_origin);
     for (uint32_t i = 0; ok && i < g->use.count; i++) ok = VEC_COPY(a, &g->use.at[i]);
     for (uint32_t i = 0; ok && i < g->node.count; i++) ok = node_copy(a, &g->node.at[i]);
     for (uint32_t i = 0; ok && i < g->region.count; i++) {
@@ -55,6 +55,7 @@ sinter_status ir_graph_clone(const ir_graph *from, ir_graph **out)
                      .region = from->region,
                      .origin_name = from->origin_name,
                      .kept_origin = from->kept_origin,
+                     .coded_origin = from->coded_origin,
                      .states = from->states };
     arena_init(&g->a, e);
     if (!tables_copy(g, from->dims)) {

@@ -205,18 +205,28 @@ bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out)
     return true;
 }
 
-bool ir_keeps_types(const ir_graph *g, const ir_node *n)
+static bool has_origin(const ir_node *n, const uint32_t *list, uint32_t count)
 {
-    for (uint32_t i = 0; i < n->count_origin && g->kept_origin.count; i++) {
-        uint32_t first = 0, end = g->kept_origin.count;
+    for (uint32_t i = 0; i < n->count_origin && count; i++) {
+        uint32_t first = 0, end = count;
         while (first < end) {
             const uint32_t middle = first + (end - first) / 2;
-            if (g->kept_origin.at[middle] == n->origin[i]) return true;
-            if (g->kept_origin.at[middle] < n->origin[i]) first = middle + 1;
+            if (list[middle] == n->origin[i]) return true;
+            if (list[middle] < n->origin[i]) first = middle + 1;
             else end = middle;
         }
     }
     return false;
+}
+
+bool ir_keeps_types(const ir_graph *g, const ir_node *n)
+{
+    return has_origin(n, g->kept_origin.at, g->kept_origin.count);
+}
+
+bool ir_wants_codes(const ir_graph *g, const ir_node *n)
+{
+    return has_origin(n, g->coded_origin.at, g->coded_origin.count);
 }
 
 const char *ir_node_label(const ir_graph *g, ir_node_id n)

@@ -91,6 +91,7 @@ typedef struct ir_graph {
     VEC(ir_region)    region;           /* 1 is main */
     VEC(const char *) origin_name;
     VEC(uint32_t)     kept_origin;      /* sorted origins: nodes that come from them keep their types */
+    VEC(uint32_t)     coded_origin;     /* the same: products that come from them are done in 8 bits */
     /* Large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
     VEC(void *)       blob;
     bool              is_blob_sorted;
@@ -195,6 +196,8 @@ bool ir_look(const ir_graph *g, ir_value_id v);
 sinter_status ir_look_back(ir_graph *g);
 /* Does the node come from a model node that no lowering of types may touch? */
 bool ir_keeps_types(const ir_graph *g, const ir_node *n);
+/* Does the node come from a model node that has to be done in 8 bits? */
+bool ir_wants_codes(const ir_graph *g, const ir_node *n);
 /* The node's name, or its first origin's, or "". */
 const char *ir_node_label(const ir_graph *g, ir_node_id n);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */

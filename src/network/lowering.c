@@ -132,7 +132,7 @@ static bool narrow_inputs(network_call *n, ir_value_id *in)
 {
     const sinter_dtype type = network_obeyed(n->layer);
     bool is_any = false;
-    for (uint32_t i = 0; i < n->c.count_in && type && type != SINTER_DTYPE_F32; i++) {
+    for (uint32_t i = 0; i < n->c.count_in && network_is_narrower(type); i++) {
         if (!in[i] || name_is_list(in[i]) || call_type(&n->c, in[i]) != SINTER_DTYPE_F32) continue;
         in[i] = build_cast(&n->c.b, in[i], type);
         is_any = true;
@@ -159,7 +159,8 @@ static sinter_status finish_layer(context *x, network_call *n, uint32_t node_fir
     TRY(n->c.b.status);
     importer_name_nodes(&x->l->im, layer->name, node_first);
     if (network_obeyed(layer) && node_first != g->node.count) {
-        uint32_t *slot = VEC_PUSH(&g->a, &g->kept_origin);
+        const bool is_coded = network_obeyed(layer) == SINTER_DTYPE_I8;
+        uint32_t *slot = is_coded ? VEC_PUSH(&g->a, &g->coded_origin) : VEC_PUSH(&g->a, &g->kept_origin);
         if (slot) *slot = g->origin_name.count - 1;
     }
     return g->a.failed || x->l->im.a.failed ? FAIL_MEMORY(x->l->e, "a network's graph") : SINTER_OK;

@@ -439,13 +439,22 @@ sinter_status network_set_precision(sinter_layer *layer, env *e, sinter_dtype dt
     if (layer->net->is_strongly_typed)
         return FAIL(e, INVALID_ARG, "the network is strongly typed: layer '%s' has the types of its inputs",
                     layer->name);
-    if (dtype != SINTER_DTYPE_NONE && dtype != SINTER_DTYPE_F32 && dtype != SINTER_DTYPE_F16 &&
-        dtype != SINTER_DTYPE_BF16)
-        return FAIL(e, INVALID_ARG, "precision %d of layer '%s', wanted is f32, f16, bf16 or none", (int)dtype,
+    const bool is_product = layer->kind == SINTER_LAYER_CONVOLUTION || layer->kind == SINTER_LAYER_MATRIX_MULTIPLY;
+    if (dtype == SINTER_DTYPE_I8 && !is_product)
+        return FAIL(e, INVALID_ARG, "layer '%s' has the precision i8; wanted is a convolution or a matrix_multiply",
+                    layer->name);
+    if (dtype != SINTER_DTYPE_NONE && dtype != SINTER_DTYPE_F32 && dtype != SINTER_DTYPE_I8 &&
+        !network_is_narrower(dtype))
+        return FAIL(e, INVALID_ARG, "precision %d of layer '%s', wanted is f32, f16, bf16, i8 or none", (int)dtype,
                     layer->name);
     layer->precision = dtype;
     network_layer_changed(layer);
     return SINTER_OK;
+}
+
+bool network_is_narrower(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16;
 }
 
 sinter_dtype network_obeyed(const sinter_layer *layer)

@@ -166,6 +166,8 @@ sinter_status network_set_layer_text(sinter_layer *layer, env *e, const char *wo
 sinter_status network_set_precision(sinter_layer *layer, env *e, sinter_dtype dtype);
 /* The type that a layer has to be computed in; NONE: the build decides. */
 sinter_dtype network_obeyed(const sinter_layer *layer);
+/* Is it a float that f32 is converted to? */
+bool          network_is_narrower(sinter_dtype type);
 sinter_status network_set_output_type(sinter_layer *layer, env *e, uint32_t index, sinter_dtype dtype);
 sinter_status network_set_int(sinter_layer *layer, env *e, const char *name, int64_t value);
 sinter_status network_set_real(sinter_layer *layer, env *e, const char *name, double value);

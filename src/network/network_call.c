@@ -19,7 +19,7 @@ ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, co
     const ir_value_id id = build_const(&n->c.b, own, &v);
     if (id) ir_value_at(n->c.b.g, id)->initializer = w->dtype;
     const sinter_dtype type = network_obeyed(n->layer);
-    const bool is_narrow = type && type != SINTER_DTYPE_F32 && w->dtype == SINTER_DTYPE_F32;
+    const bool is_narrow = network_is_narrower(type) && w->dtype == SINTER_DTYPE_F32;
     return id && is_narrow ? build_folded(&n->c.b, build_cast(&n->c.b, id, type)) : id;
 }
 

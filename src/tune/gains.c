@@ -327,6 +327,12 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
     for (uint32_t i = 0; i < all; i++) saved_ns += i >= out->count || of[i].is == GAINS ? of[i].saved_ns : 0;
     out->integers_pay = saved_ns > rounding_ns;
     for (uint32_t i = 0; i < out->count; i++) out->is_slow[i] = of[i].is == LOSES || !any || !out->integers_pay;
+    /* What the user demands is not asked for its price. */
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (!ir_wants_codes(g, ir_node_at(g, list[i]))) continue;
+        out->is_slow[i] = 0;
+        out->integers_pay = true;
+    }
     count_up(out, of, f.why);
     return SINTER_OK;
 }

@@ -106,6 +106,50 @@ sinter_status quantize_candidates(env *e, arena *a, ir_graph *g, ir_node_id **li
     return SINTER_OK;
 }
 
+/* What the model quantised is in 8 bits already. */
+static bool is_demanded(const ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(g, id);
+    return !n->is_dead && op_has(n->op, QUANTIZES) && ir_wants_codes(g, n) && !is_dequantized(g, n->in[0]);
+}
+
+const char *tune_quantize_demanded(const ir_graph *g)
+{
+    for (ir_node_id id = 1; id < g->node.count && g->coded_origin.count; id++)
+        if (is_demanded(g, id)) return ir_node_label(g, id);
+    return NULL;
+}
+
+/* Of all regions: what is none of the candidates cannot be. */
+static sinter_status demand_check(env *e, const ir_graph *g)
+{
+    for (ir_node_id id = 1; id < g->node.count; id++) {
+        if (!is_demanded(g, id) || is_product(g, id)) continue;
+        return FAIL(
+            e, UNSUPPORTED,
+            "layer '%s' is to be computed in i8: wanted is an f32 product with constant weights, of at least %d "
+            "terms and %d columns",
+            ir_node_label(g, id), TERMS_MIN, COLUMNS_MIN);
+    }
+    return SINTER_OK;
+}
+
+sinter_status tune_quantize_demand(env *e, ir_graph *g, const double *range, uint8_t *is_kept, uint32_t count)
+{
+    if (!g->coded_origin.count) return SINTER_OK;
+    TRY(demand_check(e, g));
+    for (ir_node_id id = 1, i = 0; id < g->node.count && i < count; id++) {
+        if (!is_product(g, id)) continue;
+        const bool is_wanted = ir_wants_codes(g, ir_node_at(g, id));
+        if (is_wanted && !(range[i] > 0))
+            return FAIL(e, UNSUPPORTED, "layer '%s' is to be computed in i8, and its data has no range",
+                        ir_node_label(g, id));
+        if (is_wanted && is_kept) is_kept[i] = 0;
+        i++;
+    }
+    return SINTER_OK;
+}
+
 /* ---- quantising ---- */
 
 typedef struct quantizing {

@@ -129,6 +129,13 @@ typedef enum tune_codes { TUNE_CODES_ENGINE, TUNE_CODES_I8, TUNE_CODES_F8 } tune
 sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
                             uint32_t *count);
 
+/* The name of a product that has to be in 8 bits, and is none of numbers that the model quantised; NULL: there is none.
+ */
+const char *tune_quantize_demanded(const ir_graph *g);
+/* Takes the marks off products that have to be in 8 bits; count: how long is_kept is. UNSUPPORTED where such a product has
+ * no form in 8 bits, or range[i], of the products in order, is 0. */
+sinter_status tune_quantize_demand(env *e, ir_graph *g, const double *range, uint8_t *is_kept, uint32_t count);
+
 /* ---- weights_only.c: weights of f32 products as numbers of 4 bits in blocks of `block` terms ---- */
 /* Rows of the data that a product reads, [count, terms]; count 0: none are known. */
 typedef struct tune_rows { const float *at; int64_t count, terms; } tune_rows;

@@ -296,7 +296,8 @@ def product(precision, *flags, strong=False, out=None):
 
 def test_precisions():
     flag, exact, rounded = trt.BuilderFlag, 1e-5, 1e-4
-    assert product(trt.int8, flag.OBEY_PRECISION_CONSTRAINTS) < exact                       # kept, and no constraint
+    assert product(trt.int8, flag.OBEY_PRECISION_CONSTRAINTS) is None and product(trt.int8) < exact     # INT8 is not permitted
+    assert product(trt.int32, flag.OBEY_PRECISION_CONSTRAINTS) < exact                      # kept, and no constraint
     assert product(None) < exact and product(trt.float16) < exact           # without a flag, precisions are ignored
     assert rounded < product(trt.float16, flag.OBEY_PRECISION_CONSTRAINTS) < 0.1
     assert rounded < product(trt.float16, flag.STRICT_TYPES) < 0.1
@@ -318,6 +319,38 @@ def test_precisions():
     net.strongly_typed = True
     assert net.strongly_typed and layer.precision is None
     rig.raises(sinter.InvalidArgument, setattr, layer, "precision", "f16", says="strongly typed")
+
+
+def test_products_in_8_bits():
+    """With INT8, OBEY and a dynamic range a layer of precision INT8 gives what 8 bits give; without OBEY the device decides. Layers
+    that are no products keep the word, with a warning."""
+    rng = np.random.default_rng(3)
+    w, x = rng.uniform(-1, 1, (32, 16)).astype("f4"), rng.uniform(-1, 1, (5, 32)).astype("f4")
+    scale = np.abs(w).max(0) / 127
+    coded = (np.clip(np.rint(x.astype("f8") * 127), -128, 127) / 127) @ (np.rint(w / scale) * scale)
+    lines = []
+
+    class Logger(trt.ILogger):
+        def log(self, severity, text):
+            lines.append(text)
+    builder = trt.Builder(Logger())
+    network = builder.create_network()
+    given = network.add_input("x", trt.float32, x.shape)
+    given.dynamic_range = (-1, 1)
+    layer = network.add_matrix_multiply(given, trt.MatrixOperation.NONE, network.add_constant(w.shape, w).get_output(0), trt.MatrixOperation.NONE)
+    layer.precision = trt.int8
+    out = network.add_activation(layer.get_output(0), trt.ActivationType.RELU)
+    assert layer.precision == trt.int8 and layer.precision_is_set and not lines
+    out.precision = trt.int8
+    assert out.precision == trt.int8 and "RELU" not in lines and any("changes nothing" in line for line in lines)
+    out.get_output(0).name = "y"
+    network.mark_output(out.get_output(0))
+    config = builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.INT8)
+    config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+    plan = builder.build_serialized_network(network, config)
+    found = sinter.load(bytes(plan)).context().run(x=x)["y"]
+    assert np.abs(found - np.maximum(coded, 0)).max() < 1e-4 and np.abs(found - np.maximum(x @ w, 0)).max() > 1e-3
 
 
 def test_outputs_operators_and_names_of_weights():

@@ -156,11 +156,14 @@ class ILayer : public detail::reporter {
     {
         (void)attempt([&] { sinter::call(sinter_layer_set_input, c_, static_cast<uint32_t>(index), tensor.get()); });
     }
-    /* kFLOAT, kHALF and kBF16 are what the layer is computed in, as far as the flags of the configuration say. kINT8 is
-     * kept, and says nothing: 8 bits come of a calibrator, of dynamic ranges, or of Q/DQ layers. */
+    /* kFLOAT, kHALF and kBF16, and kINT8 of convolutions and matrix products, are what the layer is computed in, as far
+     * as the flags of the configuration say. kINT8 of other layers is kept, and says nothing: 8 bits come of a
+     * calibrator, of dynamic ranges, or of Q/DQ layers. */
     void setPrecision(DataType type) noexcept
     {
-        if (type != DataType::kINT8 &&
+        const bool is_product =
+            getType() == LayerType::kCONVOLUTION || getType() == LayerType::kMATRIX_MULTIPLY;
+        if ((type != DataType::kINT8 || is_product) &&
             !attempt([&] { sinter::call(sinter_layer_set_precision, c_, detail::from(type)); }))
             return;
         precision_ = type;

@@ -4,7 +4,7 @@ import contextlib
 import math
 
 from .. import _build
-from .._abi import Dtype, ParamKind
+from .._abi import Dtype, LayerKind, ParamKind
 from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
@@ -12,6 +12,8 @@ from .._tensor import Tensor
 from ._core import DEBUG, FROM_TRT, Dims, Managed, Reporter, Weights, strict, to_trt
 from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
+
+PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
 
 
 @strict
@@ -108,20 +110,21 @@ class ILayer:
 
     @property
     def precision(self):
-        """What the layer is computed in: FLOAT, HALF or BF16; BuilderFlag says whether it is obeyed. INT8 and the other
-        types are kept, with a warning: 8 bits come of ranges, or of the layers that quantise."""
+        """What the layer is computed in: FLOAT, HALF or BF16, and INT8 of convolutions and matrix products; BuilderFlag says whether it is
+        obeyed. Other types, and INT8 of other layers, are kept, with a warning: 8 bits come of ranges, or of the layers that
+        quantise."""
         if self._other_precision is not None:
             return self._other_precision
         return DataType.FLOAT if self.layer.precision is None else to_trt(self.layer.precision, self.name)
 
     @precision.setter
     def precision(self, dtype):
-        is_float = dtype in (DataType.FLOAT, DataType.HALF, DataType.BF16)
-        self.layer.precision = FROM_TRT[dtype] if is_float else None
-        self._other_precision = None if is_float else DataType(dtype)
-        if not is_float:
-            self.network.say(Severity.WARNING, f"the precision {self._other_precision.name} of layer '{self.name}' changes nothing: "
-                                               "FLOAT, HALF and BF16 are constraints; 8 bits come of ranges or of Q/DQ layers")
+        is_taken = dtype in (DataType.FLOAT, DataType.HALF, DataType.BF16) or dtype == DataType.INT8 and self.layer.kind in PRODUCTS
+        self.layer.precision = FROM_TRT[dtype] if is_taken else None
+        self._other_precision = None if is_taken else DataType(dtype)
+        if not is_taken:
+            self.network.say(Severity.WARNING, f"the precision {self._other_precision.name} of layer '{self.name}' changes nothing: FLOAT, HALF "
+                                               "and BF16 are constraints, INT8 is one of convolutions and matrix products")
 
     def reset_precision(self):
         self.layer.precision = self._other_precision = None
