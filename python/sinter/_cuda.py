@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import threading
 
 _driver = None
 POINTER, CONTEXT = ctypes.c_void_p, ctypes.c_void_p
@@ -11,6 +12,10 @@ FUNCTIONS = {"cuInit": (2000, ctypes.c_uint), "cuDeviceGetCount": (2000, POINTER
              "cuDevicePrimaryCtxRetain": (7000, POINTER, ctypes.c_int), "cuDevicePrimaryCtxRelease": (11000, ctypes.c_int),
              "cuCtxGetCurrent": (4000, POINTER), "cuCtxPushCurrent": (4000, CONTEXT), "cuCtxPopCurrent": (4000, POINTER),
              "cuStreamSynchronize": (2000, POINTER),
+             "cuLibraryLoadData": (12000, POINTER, POINTER, POINTER, POINTER, ctypes.c_uint, POINTER, POINTER, ctypes.c_uint),
+             "cuLibraryGetKernel": (12000, POINTER, POINTER, ctypes.c_char_p), "cuKernelGetFunction": (12000, POINTER, POINTER),
+             "cuKernelSetAttribute": (12000, ctypes.c_int, ctypes.c_int, POINTER, ctypes.c_int),
+             "cuLaunchKernelEx": (11060, POINTER, POINTER, POINTER, POINTER),
              "cuMemcpyDtoHAsync": (3020, POINTER, ctypes.c_uint64, ctypes.c_size_t, POINTER),
              "cuMemcpyDtoDAsync": (3020, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, POINTER)}
 
@@ -112,3 +117,40 @@ def read(address, size, ordinal=0):
         driver().cuMemcpyDtoHAsync(ctypes.addressof(memory), address, size, None)
         driver().cuStreamSynchronize(None)
     return memory.raw[:size]
+
+
+# ---- kernels that others compiled ----
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig."""
+    _fields_ = [(n, ctypes.c_uint) for n in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared")] + [
+        ("stream", POINTER), ("attributes", POINTER), ("attribute_count", ctypes.c_uint)]
+
+
+_kernels, _kernels_lock = {}, threading.Lock()
+MAX_DYNAMIC_SHARED, SHARED_BEFORE = 8, 48 << 10
+
+
+def kernel(code, name):
+    """The handle of a kernel in a cubin or PTX text, which is loaded once. Errors: RuntimeError."""
+    with _kernels_lock:
+        if (code, name) not in _kernels:
+            library, found = POINTER(), POINTER()
+            text = ctypes.create_string_buffer(code)                # PTX ends with a zero
+            driver().cuLibraryLoadData(ctypes.byref(library), text, None, None, 0, None, None, 0)
+            driver().cuLibraryGetKernel(ctypes.byref(found), library, name)
+            _kernels[code, name] = found, text
+        return _kernels[code, name][0]
+
+
+def launch(handle, grid, block, shared, stream, arguments, ordinal=0):
+    """Puts a kernel on a stream. arguments: ctypes values, in the order of its parameters. Errors: RuntimeError."""
+    function, config = POINTER(), _Config(*grid, *block, shared, stream or None, None, 0)
+    addresses = (POINTER * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
+    with driver().context(ordinal):
+        device = ctypes.c_int()
+        driver().cuDeviceGet(ctypes.byref(device), ordinal)
+        if shared > SHARED_BEFORE:
+            driver().cuKernelSetAttribute(MAX_DYNAMIC_SHARED, shared, handle, device.value)
+        driver().cuKernelGetFunction(ctypes.byref(function), handle)
+        driver().cuLaunchKernelEx(ctypes.byref(config), function, addresses, None)

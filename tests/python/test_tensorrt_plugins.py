@@ -227,6 +227,7 @@ def test_functions():
     rig.raises(ValueError, trtp.register("sample::pool"), pool_desc, says="registered already")
     rig.raises(ValueError, trtp.impl("sample::other"), pool_impl, says="trtp.register comes first")
     rig.raises(ValueError, trtp.register("noname"), pool_desc, says="NAMESPACE::NAME")
+    rig.raises(ValueError, network.add_plugin, trtp.op.sample.pool(x, y, k=2), aot=True, says="trtp.aot_impl")
     # an integer type that autotune does not name
     log = Log()
     network = new_network(log)
@@ -260,7 +261,7 @@ def add_in_place_impl(x, delta: int, outputs, stream, tactic) -> None:
 
 @trtp.aot_impl("sample::add_")
 def add_in_place_ahead(x: trtp.TensorDesc, delta: int, outputs, tactic: int) -> Tuple[str, str, trtp.KernelLaunchParams, trtp.SymExprs]:
-    raise AssertionError("it is not called")
+    raise AssertionError("it is not called on the CPU")
 
 
 class AddInPlace(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuildV2, trt.IPluginV3OneRuntime):
@@ -474,6 +475,24 @@ def test_wrong_plugins():
 METHODS_3 = ("get_output_data_types", "get_output_shapes", "supports_format_combination", "get_workspace_size", "get_valid_tactics",
              "on_shape_change", "configure_plugin", "attach_to_context", "enqueue", "clone", "get_fields_to_serialize",
              "get_capability_interface", "num_outputs", "set_tactic")
+
+
+class Quick(trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime):
+    def __init__(self):
+        for base in (trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime):
+            base.__init__(self)
+        self.plugin_name, self.plugin_version, self.plugin_namespace = "Quick", "1", ""
+
+    def get_capability_interface(self, kind):
+        return self
+
+    def clone(self):
+        return Quick()
+
+
+def test_quick_classes_say_what_to_use():
+    network = trt.Builder(Log()).create_network()
+    rig.raises(NotImplementedError, network.add_plugin_v3, [network.add_input("x", trt.float32, (2,))], [], Quick(), says="tensorrt.plugin")
 
 
 def test_wrong_plugins_of_version_3():

@@ -8,10 +8,11 @@ from . import _names
 from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
 from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
-from ._names import DataType, LayerType
+from ._names import DataType, LayerType, NetworkDefinitionCreationFlag
 from ._network import ILayer, NetworkDefinition, address_of
 from ._plugin_classes import BUILD, part
 from ._shipped import ShippedPlugin
+from .plugin import IS_AOT
 
 # add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
 # parameter that has another name; "=" has the value of an argument that was not given.
@@ -274,14 +275,14 @@ class INetworkDefinition(NetworkDefinition):
         return self._add_plugin(name, inputs, plugin, "IPluginV3Layer", int(part(plugin, BUILD).num_outputs), **fields)
 
     def add_plugin(self, call, aot=None):
-        """Adds a layer for a call of tensorrt.plugin.op."""
-        if aot:
-            raise NotAvailable("kernels that were compiled beforehand are not launched: aot=False")
-        self._bridges.current()
+        """Adds a layer for a call of tensorrt.plugin.op. aot: the kernel of trtp.aot_impl, or not; None: what the network's flags prefer,
+        where the plugin has both."""
         definition = call.definition
+        is_aot = definition.is_aot(aot, self.get_flag(NetworkDefinitionCreationFlag.PREFER_AOT_PYTHON_PLUGINS))
+        self._bridges.current()
         count = definition.count_outputs([(len(t.shape), t.dtype) for t in call.tensors], call.attributes)
         return self._add_plugin(definition.name, call.tensors, call, "IPluginV3Layer", count, version="1", namespace=definition.namespace,
-                                **call.attributes)
+                                **call.attributes, **{IS_AOT: int(is_aot)})
 
     def add_loop(self):
         return ILoop(self, self._net.add_loop())

@@ -251,6 +251,9 @@ def part(plugin, capability):
     found = plugin.get_capability_interface(capability)
     if found is None:
         raise TypeError(f"{type(plugin).__name__}.get_capability_interface({capability}) gives None")
+    if isinstance(found, IPluginV3QuickBuild):
+        raise NotAvailable(f"{type(found).__name__} is an IPluginV3QuickBuild, whose methods upstream does not publish: register the plugin by the "
+                           "functions of tensorrt.plugin, or derive from IPluginV3OneBuild")
     return found
 
 

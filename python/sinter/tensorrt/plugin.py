@@ -12,10 +12,12 @@
         ...
 
     layer = network.add_plugin(trtp.op.sample.scale(tensor, factor=2.0))"""
+import ctypes
 import inspect
 import itertools
 import typing
 
+from .._abi import Place
 from .._dtype import numpy
 from .._host_device import borrowed
 from .._plugin import Dim, Plugin
@@ -60,11 +62,19 @@ class SymIntExpr(ShapeExpr):
     pass
 
 
-class SymInt32(ShapeExpr):
-    """A number of 32 bits, which follows from sizes."""
+class SymInt32(SymIntExpr):
+    """A number of 32 bits among the arguments of a kernel: of a size, or an int."""
 
     def __init__(self, value=0):
-        super().__init__(value.dim if isinstance(value, ShapeExpr) else value)
+        super().__init__(value.dim if isinstance(value, ShapeExpr) else int(value))
+
+
+class KernelLaunchParams:
+    """How a kernel is launched: numbers, or sizes as expressions."""
+
+    def __init__(self, grid_x=1, grid_y=1, grid_z=1, block_x=1, block_y=1, block_z=1, shared_mem=0):
+        self.grid_x, self.grid_y, self.grid_z = grid_x, grid_y, grid_z
+        self.block_x, self.block_y, self.block_z, self.shared_mem = block_x, block_y, block_z, shared_mem
 
 
 class ShapeExprs(list):
@@ -85,7 +95,10 @@ class ShapeExprs(list):
 
 
 class SymExprs(ShapeExprs):
-    """Arguments of a kernel as expressions."""
+    """The further arguments of a kernel: of a number of them, or of a list."""
+
+    def __init__(self, given=0):
+        super().__init__([SymInt32(0)] * given if isinstance(given, int) else given)
 
 
 class SymIntExprs(SymExprs):
@@ -277,7 +290,8 @@ class Definition:
         self.signature = inspect.signature(function)
         self.kinds = {n: p.annotation for n, p in self.signature.parameters.items()}
         self.tensors, self.fields = fields_of(self.signature)
-        self.body = self.choose = self.ahead = None
+        self.body = self.choose = self.kernel = None
+        self.made = {}                                              # what `kernel` gave, by what it was asked
 
     def _call(self, function, tensors, values, **more):
         """Calls a function of the plugin: the inputs, then what it has parameters for. Functions may leave attributes out."""
@@ -290,6 +304,8 @@ class Definition:
         """The attributes as functions get them."""
         found = {}
         for name, value in values.items():
+            if name == IS_AOT:
+                continue
             kind = self.kinds[name]
             found[name] = bool(value) if kind is bool else numpy().array(value) if isinstance(value, list) else value
         return found
@@ -345,13 +361,70 @@ class Definition:
         with borrowed(inputs + outputs):
             self._call(self.body, given, self._values(values), outputs=made, stream=stream or 0, tactic=tactic)
 
+    def _asked(self, inputs, outputs, tactic, values):
+        """(name, code, grid, block, shared memory, further arguments) for tensors of these shapes and types: asked once for each."""
+        key = (tactic, repr(sorted(values.items())), tuple((t.dtype, tuple(t.shape)) for t in inputs + outputs))
+        if key not in self.made:
+            described = [[TensorDesc([ShapeExpr(n) for n in t.shape], to_trt(t.dtype, "a plugin's operand")) for t in part]
+                         for part in (inputs, outputs)]
+            extra = {"tactic": tactic} if "tactic" in inspect.signature(self.kernel).parameters else {}
+            found = self.kernel(*described[0], **self._values(values), outputs=tuple(described[1]), **extra)
+            if not isinstance(found, (tuple, list)) or len(found) != 4:
+                raise TypeError(f"{self.kernel.__name__} gives {type(found).__name__}; four things are wanted: name, code, KernelLaunchParams, "
+                                "SymExprs")
+            name, code, params, more = found
+            numbers = {n: as_number(getattr(params, n), n) for n in (*GRID, *BLOCK, "shared_mem")}
+            for n in (*GRID, *BLOCK):
+                if numbers[n] < 1:
+                    raise ValueError(f"{n} is {numbers[n]}, at least 1 is wanted")
+            self.made[key] = (as_bytes(name), as_bytes(code), [numbers[n] for n in GRID], [numbers[n] for n in BLOCK], numbers["shared_mem"],
+                              [as_number(e, "a SymInt32") for e in more])
+        return self.made[key]
+
+    def _launch(self, inputs, outputs, stream, tactic, **values):
+        """Puts the kernel on the stream: its parameters are the inputs, the further arguments, the outputs."""
+        from .. import _cuda
+        name, code, grid, block, shared, more = self._asked(inputs, outputs, tactic, values)
+        given = joined(inputs, outputs, self._aliases(inputs, values), stream)
+        pointers = [[ctypes.c_void_p(t.data) for t in part] for part in (given, outputs)]
+        arguments = [*pointers[0], *(ctypes.c_int32(n) for n in more), *pointers[1]]
+        _cuda.launch(_cuda.kernel(code, name), grid, block, shared, stream or 0, arguments, _cuda.current())
+
+    def _run_either(self, inputs, outputs, stream, tactic, **values):
+        is_aot = self.kernel is not None and (self.body is None or values[IS_AOT])
+        is_host = all(t.place == Place.HOST for t in inputs + outputs)
+        (self._launch if is_aot and not is_host else self._run)(inputs, outputs, stream, tactic, **values)
+
+    def is_aot(self, wanted, is_preferred):
+        """Which function a call gets. Errors: LookupError, ValueError (there is no such function)."""
+        if self.body is None and self.kernel is None:
+            raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function: trtp.impl or trtp.aot_impl makes one")
+        if wanted is not None and (self.kernel if wanted else self.body) is None:
+            raise ValueError(f"aot={wanted}, and plugin '{self.namespace}::{self.name}' has no function of trtp.{'aot_impl' if wanted else 'impl'}")
+        return bool(wanted) if wanted is not None else self.body is None or self.kernel is not None and is_preferred
+
     def plugin(self):
-        if self.body is None:
-            kernels = ": kernels that were compiled ahead of time (trtp.aot_impl) are not launched" if self.ahead else ""
-            raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function, which trtp.impl makes{kernels}")
-        count = len(self.tensors)
-        return Plugin(self.name, self._shapes, tensors=self._run, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
-                      fields=self.fields, inputs=count, outputs=(1, 32))
+        self.is_aot(None, False)
+        # A kernel for GPUs alone is no body on the CPU.
+        body = {"cuda": self._run_either} if self.body is None else {"tensors": self._run_either}
+        return Plugin(self.name, self._shapes, **body, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
+                      fields=dict(self.fields, **{IS_AOT: (int, 0)}), inputs=len(self.tensors), outputs=(1, 32))
+
+
+GRID, BLOCK = ("grid_x", "grid_y", "grid_z"), ("block_x", "block_y", "block_z")
+IS_AOT = "sinter_is_aot"                                            # a field of calls: the kernel is wanted where both are there
+
+
+def as_number(value, what):
+    if isinstance(value, ShapeExpr):
+        value = value.constant_value()
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} is {value!r}: an int, a size or a SymInt32 is wanted")
+    return int(value)
+
+
+def as_bytes(text):
+    return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def split(plugin_id):
@@ -396,19 +469,16 @@ def autotune(plugin_id):
 
 
 def aot_impl(plugin_id):
-    """A decorator for the function that compiles kernels ahead of time. It is kept, and never called: trtp.impl is what runs."""
+    """A decorator for the function that gives a compiled kernel for a GPU: its parameters are the inputs and outputs (trtp.TensorDesc),
+    the attributes, and tactic; it returns the kernel's name, PTX or a cubin, KernelLaunchParams, and SymExprs. The kernel gets the
+    addresses of the inputs, the further arguments (32 bits each), and the addresses of the outputs. The function is asked for each
+    shape that runs; on the CPU trtp.impl computes."""
     def decorate(function):
-        find(plugin_id).ahead = function
+        definition = find(plugin_id)
+        definition.kernel = function
+        definition.made.clear()
         return function
     return decorate
-
-
-class KernelLaunchParams:
-    """How a kernel that was compiled ahead of time is launched."""
-
-    def __init__(self, grid_x=1, grid_y=1, grid_z=1, block_x=1, block_y=1, block_z=1, shared_mem=0):
-        self.grid_x, self.grid_y, self.grid_z = grid_x, grid_y, grid_z
-        self.block_x, self.block_y, self.block_z, self.shared_mem = block_x, block_y, block_z, shared_mem
 
 
 class Call:
