@@ -349,9 +349,9 @@ SINTER_API sinter_status sinter_layer_set_output_type(sinter_layer *layer, uint3
 SINTER_API sinter_dtype  sinter_layer_output_type(const sinter_layer *layer, uint32_t index);  /* NONE: its own */
 
 /* The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
- * means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8 bits,
- * whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no such form
- * or its data has no range. */
+ * means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8
+ * bits, whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no
+ * such form or its data has no range. */
 SINTER_API sinter_status sinter_layer_set_precision(sinter_layer *layer, sinter_dtype dtype, sinter_error *error);
 SINTER_API sinter_dtype  sinter_layer_precision(const sinter_layer *layer);
 

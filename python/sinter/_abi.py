@@ -1760,9 +1760,9 @@ valid until the parameter changes.
 """),
     "sinter_layer_precision": (c_int, [c_void_p], "layer",
 """The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
-means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8 bits,
-whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no such form
-or its data has no range.
+means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8
+bits, whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no
+such form or its data has no range.
 """),
     "sinter_layer_set_field": (c_int, [c_void_p, POINTER(sinter_plugin_field), POINTER(sinter_error)], "layer field error",
 """Gives a field of a layer of kind PLUGIN another value, or adds it. Copied. Errors: INVALID_ARG, NO_MEMORY.
@@ -1785,9 +1785,9 @@ value out of range. Lists may be empty, which is their default.
 """Converts output `index` to the type behind the layer; NONE: the layer's own type."""),
     "sinter_layer_set_precision": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "layer dtype error",
 """The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
-means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8 bits,
-whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no such form
-or its data has no range.
+means. I8, of a convolution or a matrix_multiply with constant weights: with the mode OBEY it is a product of 8
+bits, whatever is faster and whatever the budget is. The build has to allow int8, and fails where the layer has no
+such form or its data has no range.
 """),
     "sinter_layer_set_real": (c_int, [c_void_p, c_char_p, c_double, POINTER(sinter_error)], "layer name value error",
 """Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a

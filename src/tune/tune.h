@@ -132,8 +132,8 @@ sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double 
 /* The name of a product that has to be in 8 bits, and is none of numbers that the model quantised; NULL: there is none.
  */
 const char *tune_quantize_demanded(const ir_graph *g);
-/* Takes the marks off products that have to be in 8 bits; count: how long is_kept is. UNSUPPORTED where such a product has
- * no form in 8 bits, or range[i], of the products in order, is 0. */
+/* Takes the marks off products that have to be in 8 bits; count: how long is_kept is. UNSUPPORTED where such a product
+ * has no form in 8 bits, or range[i], of the products in order, is 0. */
 sinter_status tune_quantize_demand(env *e, ir_graph *g, const double *range, uint8_t *is_kept, uint32_t count);
 
 /* ---- weights_only.c: weights of f32 products as numbers of 4 bits in blocks of `block` terms ---- */
