@@ -5,6 +5,7 @@
 #include "print.h"
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char style[] =
     "body{font:14px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1100px;padding:0 "
@@ -37,7 +38,9 @@ FILE *html_open(const char *path)
 {
     static const char begin[] = "<!DOCTYPE html>";
     char first[sizeof begin] = { 0 };
-    FILE *old = fopen(path, "rbe");
+    struct stat st;
+    /* A pipe has nothing to look at: reading from it would wait for ever. */
+    FILE *old = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
     const size_t got = old ? fread(first, 1, sizeof begin - 1, old) : 0;
     if (old) (void)fclose(old);
     if (got && strcmp(first, begin) != 0) {

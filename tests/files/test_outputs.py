@@ -270,6 +270,12 @@ def stdout_is_the_file(top):
         rig.fail("-o /dev/stdout", done.returncode, len(done.stdout), done.stderr)
 
 
+def a_page_into_a_pipe(_top):
+    done = subprocess.run([rig.SINTER, "compare", rig.MODEL, f"reference:{rig.MODEL}", "-o", "/dev/stdout"], capture_output=True, timeout=120)
+    if done.returncode or b"<!DOCTYPE html>" not in done.stdout:
+        rig.fail("a page into a pipe:", done.returncode, done.stdout[:80], done.stderr)
+
+
 def long_names(top):
     """The temporary file's name does not depend on the file's."""
     status, _, err = rig.sinter("build", rig.MODEL, "-o", top / NAME_MAX, "--tune", "off")
@@ -294,7 +300,8 @@ def main():
         count += inputs_stay(top)
         stdout_is_the_file(top)
         long_names(top)
-    rig.finish(count + 3)
+        a_page_into_a_pipe(top)
+    rig.finish(count + 4)
 
 
 main()
