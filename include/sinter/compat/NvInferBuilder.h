@@ -33,9 +33,18 @@ enum class TacticSource : int32_t {
     kCUBLAS = 0, kCUBLAS_LT = 1, kCUDNN = 2, kEDGE_MASK_CONVOLUTIONS = 3, kJIT_CONVOLUTIONS = 4
 };
 using TacticSources = uint32_t;
+template <> constexpr int32_t EnumMax<BuilderFlag>() noexcept { return 29; }
+template <> constexpr int32_t EnumMax<MemoryPoolType>() noexcept { return 6; }
+template <> constexpr int32_t EnumMax<DeviceType>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<QuantizationFlag>() noexcept { return 1; }
+template <> constexpr int32_t EnumMax<PreviewFeature>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<TilingOptimizationLevel>() noexcept { return 4; }
+template <> constexpr int32_t EnumMax<RuntimePlatform>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<TacticSource>() noexcept { return 5; }
 enum class CalibrationAlgoType : int32_t {
     kLEGACY_CALIBRATION = 0, kENTROPY_CALIBRATION = 1, kENTROPY_CALIBRATION_2 = 2, kMINMAX_CALIBRATION = 3
 };
+template <> constexpr int32_t EnumMax<CalibrationAlgoType>() noexcept { return 4; }
 
 /* Data on which ranges of 8-bit numbers are found: getBatch gives a device pointer for each input, until it is false.
  */
@@ -205,7 +214,30 @@ class IBuilderConfig {
     void setRuntimePlatform(RuntimePlatform) noexcept {}
     void setEngineCapability(EngineCapability) noexcept {}
     EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
-    bool setTacticSources(TacticSources) noexcept { return true; }
+    bool setTacticSources(TacticSources sources) noexcept
+    {
+        sources_ = sources;
+        return true;
+    }
+    TacticSources getTacticSources() const noexcept { return sources_; }
+    void clearQuantizationFlag(QuantizationFlag) noexcept {}
+    bool getQuantizationFlag(QuantizationFlag) const noexcept { return false; }
+    int32_t getMinTimingIterations() const noexcept { return 1; }
+    void setMaxNbTactics(int32_t) noexcept {}
+    int32_t getMaxNbTactics() const noexcept { return -1; }
+    bool setL2LimitForTiling(int64_t) noexcept { return true; }
+    int64_t getL2LimitForTiling() const noexcept { return 0; }
+    TilingOptimizationLevel getTilingOptimizationLevel() const noexcept { return TilingOptimizationLevel::kNONE; }
+    RuntimePlatform getRuntimePlatform() const noexcept { return RuntimePlatform::kSAME_AS_BUILD; }
+    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept { return HardwareCompatibilityLevel::kNONE; }
+    void setPluginsToSerialize(char const *const *, int32_t) noexcept {}
+    int32_t getNbPluginsToSerialize() const noexcept { return 0; }
+    /* There is no DLA: a layer is told to run on the GPU, or nowhere. */
+    void setDeviceType(ILayer const *, DeviceType type) noexcept { uses_dla_ = uses_dla_ || type == DeviceType::kDLA; }
+    DeviceType getDeviceType(ILayer const *) const noexcept { return getDefaultDeviceType(); }
+    bool isDeviceTypeSet(ILayer const *) const noexcept { return false; }
+    void resetDeviceType(ILayer const *) noexcept {}
+    bool canRunOnDLA(ILayer const *) const noexcept { return false; }
     void setDefaultDeviceType(DeviceType type) noexcept { uses_dla_ = type == DeviceType::kDLA; }
     DeviceType getDefaultDeviceType() const noexcept { return uses_dla_ ? DeviceType::kDLA : DeviceType::kGPU; }
     void setDLACore(int32_t) noexcept {}
@@ -225,6 +257,7 @@ class IBuilderConfig {
     int32_t level_ = 3, aux_streams_ = -1, average_ = 1;
     ProfilingVerbosity verbosity_ = ProfilingVerbosity::kLAYER_NAMES_ONLY;
     cudaStream_t stream_ = nullptr;
+    TacticSources sources_ = 24;
     bool uses_dla_ = false;
 };
 

@@ -9,7 +9,7 @@ namespace nvinfer1 {
 
 /* What one caller runs an engine with. On the CPU device pointers are host pointers, and runs end before calls return.
  */
-class IExecutionContext : public detail::reporter {
+class IExecutionContext : public detail::reporter, public detail::context_bindings<IExecutionContext> {
   public:
     IExecutionContext(ICudaEngine *engine, sinter_memory memory)
         : reporter(engine->getLogger()), engine_(engine), memory_(memory)
@@ -231,7 +231,7 @@ class IExecutionContext : public detail::reporter {
     std::map<std::string, void *> bound(void *const *bindings) const
     {
         std::map<std::string, void *> made;
-        size_t i = 0;
+        size_t i = engine_->has_bindings_of_profiles() ? engine_->io().size() * static_cast<size_t>(profile_) : 0;
         for (sinter::io const &io : engine_->io()) made[io.name] = bindings[i++];
         return made;
     }

@@ -3,6 +3,7 @@
 #ifndef NV_INFER_RUNTIME_H
 #define NV_INFER_RUNTIME_H
 
+#include "NvInferBindings.h"
 #include "NvInferPluginAdapter.h"
 
 namespace nvinfer1 {
@@ -17,6 +18,18 @@ enum class SerializationFlag : int32_t { kEXCLUDE_WEIGHTS = 0, kEXCLUDE_LEAN_RUN
 enum class EngineStat : int32_t { kTOTAL_WEIGHTS_SIZE = 0, kSTRIPPED_WEIGHTS_SIZE = 1 };
 enum class WeightsRole : int32_t { kKERNEL = 0, kBIAS = 1, kSHIFT = 2, kSCALE = 3, kCONSTANT = 4, kANY = 5 };
 using SerializationFlags = uint32_t;
+enum class TempfileControlFlag : int32_t { kALLOW_IN_MEMORY_FILES = 0, kALLOW_TEMPORARY_FILES = 1 };
+using TempfileControlFlags = uint32_t;
+template <> constexpr int32_t EnumMax<EngineCapability>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<ProfilingVerbosity>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<LayerInformationFormat>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<OptProfileSelector>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<ExecutionContextAllocationStrategy>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<HardwareCompatibilityLevel>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<SerializationFlag>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<EngineStat>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<WeightsRole>() noexcept { return 6; }
+template <> constexpr int32_t EnumMax<TempfileControlFlag>() noexcept { return 2; }
 
 /* Receives the time of each step, once a run. */
 class IProfiler {
@@ -70,7 +83,7 @@ class IExecutionContext;
 class IEngineInspector;
 
 /* A loaded engine. Any number of threads may make contexts of it. */
-class ICudaEngine : public detail::reporter {
+class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICudaEngine> {
   public:
     ICudaEngine(sinter::engine engine, ILogger *logger) : reporter(logger), engine_(std::move(engine)) { read(); }
 
@@ -302,13 +315,23 @@ class IRefitter : public detail::reporter {
     bool refitCudaEngine() noexcept
     {
         return attempt([&] {
-            const sinter::buffer bytes = engine_.engine().refit(weights_);
+            sinter::buffer bytes = model_.empty() ? engine_.engine().refit(weights_) : engine_.engine().refit(model_);
             sinter::engine_options o;
             o.use(::getPluginRegistry()->environment());
             engine_.replace(sinter::engine::load(bytes, o));
             engine_.keep(bytes.data(), bytes.size());
         });
     }
+    /* Weights of a model of the same graph, which nvonnxparser::IParserRefitter names. */
+    void setModel(std::string path) { model_ = std::move(path); }
+    bool unsetNamedWeights(char const *name) noexcept { return weights_.erase(name ? name : "") != 0; }
+    TensorLocation getWeightsLocation(char const *) const noexcept { return TensorLocation::kHOST; }
+    /* Weights are compared in any case. */
+    void setWeightsValidation(bool) noexcept {}
+    bool getWeightsValidation() const noexcept { return true; }
+    bool setMaxThreads(int32_t) noexcept { return true; }
+    int32_t getMaxThreads() const noexcept { return 1; }
+    int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
     bool refitCudaEngineAsync(cudaStream_t) noexcept { return refitCudaEngine(); }
     void destroy() noexcept { delete this; }
 
@@ -328,7 +351,7 @@ class IRefitter : public detail::reporter {
             const bool is_whole = engine_.engine().info().stripped_size != engine_.engine().info().weights_size;
             int32_t count = 0;
             for (std::string const &n : names_) {
-                if (missing && (is_whole || weights_.count(n))) continue;
+                if (missing && (is_whole || !model_.empty() || weights_.count(n))) continue;
                 if (count < room && names) names[count] = n.c_str();
                 count++;
             }
@@ -336,6 +359,7 @@ class IRefitter : public detail::reporter {
         });
     }
     ICudaEngine &engine_;
+    std::string model_;
     std::map<std::string, sinter::tensor> weights_;
     std::deque<std::string> names_;
 };
@@ -379,6 +403,13 @@ class IRuntime : public detail::reporter {
         say(ILogger::Severity::kWARNING, "setGpuAllocator changes nothing on the CPU: memory is the library's");
     }
     IPluginRegistry &getPluginRegistry() noexcept { return *::getPluginRegistry(); }
+    /* Loading an engine writes no files. */
+    void setTemporaryDirectory(char const *path) noexcept { folder_ = path ? path : ""; }
+    char const *getTemporaryDirectory() const noexcept { return folder_.c_str(); }
+    void setTempfileControlFlags(TempfileControlFlags flags) noexcept { files_ = flags; }
+    TempfileControlFlags getTempfileControlFlags() const noexcept { return files_; }
+    /* There is one runtime. */
+    IRuntime *loadRuntime(char const *) noexcept { return new (std::nothrow) IRuntime(*logger_); }
     void destroy() noexcept { delete this; }
 
   private:
@@ -396,6 +427,8 @@ class IRuntime : public detail::reporter {
         return is_read ? deserializeCudaEngine(bytes.data(), bytes.size()) : nullptr;
     }
     bool is_trusted_ = false;
+    std::string folder_;
+    TempfileControlFlags files_ = 3;
 };
 
 inline IRuntime *createInferRuntime(ILogger &logger) noexcept { return new (std::nothrow) IRuntime(logger); }

@@ -60,6 +60,11 @@ enum class ILoggerSeverity : int32_t { kINTERNAL_ERROR = 0, kERROR = 1, kWARNING
 enum class APILanguage : int32_t { kCPP = 0, kPYTHON = 1 };
 enum class AllocatorFlag : int32_t { kRESIZABLE = 0 };
 using AllocatorFlags = uint32_t;
+template <> constexpr int32_t EnumMax<TensorFormat>() noexcept { return 13; }
+template <> constexpr int32_t EnumMax<TensorIOMode>() noexcept { return 3; }
+template <> constexpr int32_t EnumMax<TensorLocation>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<ErrorCode>() noexcept { return 11; }
+template <> constexpr int32_t EnumMax<ILoggerSeverity>() noexcept { return 5; }
 
 struct InterfaceInfo {
     char const *kind;

@@ -21,6 +21,7 @@ using ICublasContext = cublasContext;
 enum class DimensionOperation : int32_t {
     kSUM = 0, kPROD = 1, kMAX = 2, kMIN = 3, kSUB = 4, kEQUAL = 5, kLESS = 6, kFLOOR_DIV = 7, kCEIL_DIV = 8
 };
+template <> constexpr int32_t EnumMax<DimensionOperation>() noexcept { return 9; }
 /* A size as an expression over the sizes of the inputs. It lives as long as the call that it is given to. */
 class IDimensionExpr {
   public:

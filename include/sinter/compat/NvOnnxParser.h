@@ -47,8 +47,10 @@ class IParser : public nvinfer1::detail::reporter {
     }
     bool parse(void const *model, size_t size, char const *path = nullptr) noexcept
     {
-        (void)path;
-        return done([&](sinter_error *e) { return sinter_parser_parse_memory(c_.get(), model, size, e); });
+        const bool is_file = path && is_same(path, model, size); /* external data lie beside it */
+        return done([&](sinter_error *e) {
+            return is_file ? sinter_parser_parse_file(c_.get(), path, e) : sinter_parser_parse_memory(c_.get(), model, size, e);
+        });
     }
     int getNbErrors() const noexcept { return static_cast<int>(errors_.size()); }
     IParserError const *getError(int i) const noexcept
@@ -65,6 +67,20 @@ class IParser : public nvinfer1::detail::reporter {
     void setFlag(OnnxParserFlag f) noexcept { flags_ |= 1u << static_cast<int>(f); }
     void clearFlag(OnnxParserFlag f) noexcept { flags_ &= ~(1u << static_cast<int>(f)); }
     bool getFlag(OnnxParserFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
+    bool supportsOperator(char const *name) const noexcept
+    {
+        return guard(false, [&] {
+            std::string text;
+            sinter::check(sinter_print_operators(SINTER_PRINT_JSON, collect, &text), "operators");
+            return text.find(std::string("\"") + (name ? name : "") + "\"") < text.find("\"ops\": [");
+        });
+    }
+    bool setBuilderConfig(nvinfer1::IBuilderConfig const *) noexcept { return true; }
+    char const *const *getUsedVCPluginLibraries(int64_t &count) const noexcept
+    {
+        count = 0;
+        return nullptr;
+    }
     int64_t getNbSubgraphs() const noexcept { return sinter_parser_subgraph_count(c_.get()); }
     bool isSubgraphSupported(int64_t index) const noexcept
     {
@@ -107,6 +123,21 @@ class IParser : public nvinfer1::detail::reporter {
         default: return ErrorCode::kINTERNAL_ERROR;
         }
     }
+    static void collect(void *to, char const *text, size_t length) { static_cast<std::string *>(to)->append(text, length); }
+    static bool is_same(char const *path, void const *model, size_t size)
+    {
+        FILE *f = std::fopen(path, "rb");
+        if (!f) return false;
+        char part[4096];
+        size_t at = 0, got;
+        bool same = true;
+        while (same && (got = std::fread(part, 1, sizeof part, f)) > 0) {
+            same = got <= size - at && !std::memcmp(part, static_cast<char const *>(model) + at, got);
+            at += got;
+        }
+        std::fclose(f);
+        return same && at == size;
+    }
     template <class F> bool done(F parse) noexcept
     {
         sinter_error e = {};
@@ -127,6 +158,53 @@ class IParser : public nvinfer1::detail::reporter {
     std::deque<one> errors_;
     OnnxParserFlags flags_ = 1;
 };
+
+/* Takes all weights of an engine from a model of the same graph; IRefitter::refitCudaEngine puts them in. */
+class IParserRefitter : public nvinfer1::detail::reporter {
+  public:
+    IParserRefitter(nvinfer1::IRefitter &refitter, nvinfer1::ILogger &logger) : reporter(&logger), refitter_(refitter) {}
+    ~IParserRefitter()
+    {
+        if (!own_.empty()) std::remove(own_.c_str());
+    }
+    bool refitFromFile(char const *path) noexcept
+    {
+        return attempt([&] {
+            FILE *f = path ? std::fopen(path, "rb") : nullptr;
+            if (!f) throw sinter::error(SINTER_IO, std::string("cannot open '") + (path ? path : "") + "'");
+            std::fclose(f);
+            refitter_.setModel(path);
+        });
+    }
+    /* The model is kept in a file until this object goes. */
+    bool refitFromBytes(void const *model, size_t size, char const *path = nullptr) noexcept
+    {
+        (void)path;
+        return attempt([&] {
+            char const *folder = std::getenv("TMPDIR");
+            std::string name = std::string(folder && *folder ? folder : "/tmp") + "/sinter-model-XXXXXX";
+            const int file = mkstemp(&name[0]);
+            FILE *f = file < 0 ? nullptr : fdopen(file, "wb");
+            if (!f) throw sinter::error(SINTER_IO, "no file can be made for the model: " + name);
+            if (!own_.empty()) std::remove(own_.c_str());
+            own_ = name;
+            const bool is_whole = std::fwrite(model, 1, size, f) == size;
+            if (std::fclose(f) || !is_whole) throw sinter::error(SINTER_IO, "the model cannot be written to " + name);
+            refitter_.setModel(name);
+        });
+    }
+    int32_t getNbErrors() const noexcept { return 0; }
+    IParserError const *getError(int32_t) const noexcept { return nullptr; }
+    void clearErrors() noexcept {}
+
+  private:
+    nvinfer1::IRefitter &refitter_;
+    std::string own_;
+};
+inline IParserRefitter *createParserRefitter(nvinfer1::IRefitter &refitter, nvinfer1::ILogger &logger) noexcept
+{
+    return new (std::nothrow) IParserRefitter(refitter, logger);
+}
 
 inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) noexcept
 {
