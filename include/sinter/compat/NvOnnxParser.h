@@ -71,8 +71,8 @@ class IParser : public nvinfer1::detail::reporter {
     {
         return guard(false, [&] {
             std::string text;
-            sinter::check(sinter_print_operators(SINTER_PRINT_JSON, collect, &text), "operators");
-            return text.find(std::string("\"") + (name ? name : "") + "\"") < text.find("\"ops\": [");
+            sinter::check(sinter_print_operators(2, collect, &text), "operators"); /* 2: JSON */
+            return text.find(std::string("\"name\": \"") + (name ? name : "") + "\", \"since\"") != std::string::npos;
         });
     }
     bool setBuilderConfig(nvinfer1::IBuilderConfig const *) noexcept { return true; }

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* use_tensorrt8.cpp - a program in the style of TensorRT 8: C++14, bindings by number, unique pointers with destroy(),
+ * a progress monitor, the parser's refitter. test_cpp.py compiles and runs it: use_tensorrt8 DIGITS.onnx SEVEN.npy
+ * FOLDER. */
+#include <NvInfer.h>
+#include <NvInferLegacyDims.h>
+#include <NvInferPluginUtils.h>
+#include <NvOnnxConfig.h>
+#include <NvOnnxParser.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace nvinfer1;
+
+static int failures;
+static void check_that(bool is_true, const char *what, int line)
+{
+    if (is_true) return;
+    std::printf("line %d: %s\n", line, what);
+    failures++;
+}
+#define CHECK(x) check_that((x), #x, __LINE__)
+
+class Logger : public ILogger {
+  public:
+    void log(Severity severity, const char *msg) noexcept override
+    {
+        if (severity <= Severity::kERROR) errors += std::string(msg) + "\n";
+    }
+    std::string errors;
+} logger;
+
+struct Deleter {
+    template <typename T> void operator()(T *object) const
+    {
+        if (object) object->destroy();
+    }
+};
+template <typename T> using Unique = std::unique_ptr<T, Deleter>;
+
+static std::string read(const std::string &path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+/* Counts phases, and ends the build where it is told to. */
+class Monitor : public IProgressMonitor {
+  public:
+    void phaseStart(char const *phase, char const *, int32_t steps) noexcept override
+    {
+        open++;
+        started.push_back(phase);
+        CHECK(steps > 0);
+        most = steps;
+    }
+    bool stepComplete(char const *phase, int32_t step) noexcept override
+    {
+        CHECK(step >= 0 && step < most && phase == started.back());
+        return started.back() != cancel_in;
+    }
+    void phaseFinish(char const *phase) noexcept override
+    {
+        CHECK(phase == started.back());
+        open--;
+    }
+    int open = 0;
+    int32_t most = 0;
+    std::string cancel_in;
+    std::vector<std::string> started;
+};
+
+static Unique<ICudaEngine> build(const std::string &model, const std::string &path, Monitor *monitor, bool refit)
+{
+    Unique<IBuilder> builder(createInferBuilder(logger));
+    const auto flag = 1U << static_cast<uint32_t>(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+    Unique<INetworkDefinition> network(builder->createNetworkV2(flag));
+    Unique<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
+    CHECK(parser->supportsOperator("Conv") && !parser->supportsOperator("Convolution") &&
+          !parser->supportsOperator("matmul"));
+    CHECK(parser->parse(model.data(), model.size(), path.c_str()));
+    INetworkDefinition const &seen = *network;
+    CHECK(seen.getNbLayers() > 0 && seen.getLayer(0)->getNbOutputs() == 1 &&
+          std::string(seen.getInput(0)->getName()) == "image");
+    Unique<IBuilderConfig> config(builder->createBuilderConfig());
+    config->setMaxWorkspaceSize(size_t(1) << 28);
+    config->setTacticSources(1U << static_cast<uint32_t>(TacticSource::kCUBLAS));
+    CHECK(config->getTacticSources() == 1 && config->getMinTimingIterations() == 1 &&
+          !config->canRunOnDLA(seen.getLayer(0)));
+    config->setBuilderOptimizationLevel(0);
+    if (refit) config->setFlag(BuilderFlag::kREFIT);
+    config->setProgressMonitor(monitor);
+    for (const int32_t most : { 2, 8 }) {
+        IOptimizationProfile *profile = builder->createOptimizationProfile();
+        profile->setDimensions("image", OptProfileSelector::kMIN, Dims4(1, 1, 28, 28));
+        profile->setDimensions("image", OptProfileSelector::kOPT, Dims4(most, 1, 28, 28));
+        profile->setDimensions("image", OptProfileSelector::kMAX, Dims4(most, 1, 28, 28));
+        CHECK(config->addOptimizationProfile(profile) >= 0);
+        if (refit) break;
+    }
+    Unique<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    if (!plan) return nullptr;
+    Unique<IRuntime> runtime(createInferRuntime(logger));
+    runtime->setTemporaryDirectory("elsewhere");
+    CHECK(std::string(runtime->getTemporaryDirectory()) == "elsewhere");
+    return Unique<ICudaEngine>(runtime->deserializeCudaEngine(plan->data(), plan->size(), nullptr));
+}
+
+/* The class of each image of a batch, by bindings. */
+static std::vector<int> classify(ICudaEngine &engine, const std::vector<float> &image, int32_t profile, int32_t batch)
+{
+    Unique<IExecutionContext> context(engine.createExecutionContext());
+    const int32_t each = engine.getNbBindings() / engine.getNbOptimizationProfiles(), first = profile * each;
+    CHECK(each == 2 && engine.bindingIsInput(first) && !engine.bindingIsInput(first + 1));
+    CHECK(engine.getBindingIndex("scores") == 1 && engine.getBindingIndex("none") == -1 && !engine.getBindingName(99));
+    CHECK(std::string(engine.getBindingName(first)) == "image" && engine.getBindingDataType(first) == DataType::kFLOAT);
+    CHECK(engine.getBindingDimensions(first).d[0] == -1);
+    CHECK(engine.getProfileDimensions(first, profile, OptProfileSelector::kMAX).d[0] == (profile ? 8 : 2));
+    CHECK(context->setOptimizationProfile(profile));
+    CHECK(!context->allInputDimensionsSpecified() && context->setBindingDimensions(first, Dims4(batch, 1, 28, 28)));
+    CHECK(context->allInputDimensionsSpecified() && context->getBindingDimensions(first + 1).d[0] == batch);
+    std::vector<float> images, scores(static_cast<size_t>(batch) * 10);
+    for (int32_t i = 0; i < batch; i++) images.insert(images.end(), image.begin(), image.end());
+    std::vector<void *> bindings(static_cast<size_t>(engine.getNbBindings()), nullptr);
+    const size_t in = static_cast<size_t>(first), out = in + 1;
+    CHECK(cudaMalloc(&bindings[in], images.size() * 4) == cudaSuccess &&
+          cudaMalloc(&bindings[out], scores.size() * 4) == cudaSuccess);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cudaMemcpyAsync(bindings[in], images.data(), images.size() * 4, cudaMemcpyHostToDevice, stream);
+    CHECK(context->enqueueV2(bindings.data(), stream, nullptr));
+    cudaMemcpyAsync(scores.data(), bindings[out], scores.size() * 4, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    CHECK(context->execute(1, bindings.data()));
+    cudaFree(bindings[in]);
+    cudaFree(bindings[out]);
+    cudaStreamDestroy(stream);
+    std::vector<int> found;
+    for (size_t i = 0; i < scores.size(); i += 10) {
+        int best = 0;
+        for (int k = 1; k < 10; k++)
+            if (scores[i + static_cast<size_t>(k)] > scores[i + static_cast<size_t>(best)]) best = k;
+        found.push_back(best);
+    }
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) return 2;
+    const std::string model = read(argv[1]), seven = read(argv[2]);
+    std::vector<float> image(784);
+    std::memcpy(image.data(), seven.data() + seven.size() - 784 * 4, 784 * 4);
+
+    Monitor monitor;
+    Unique<ICudaEngine> engine = build(model, argv[1], &monitor, false);
+    CHECK(engine && monitor.open == 0 && monitor.started.size() >= 3);
+    if (!engine) return 1;
+    CHECK(classify(*engine, image, 0, 2) == std::vector<int>(2, 7));
+    CHECK(classify(*engine, image, 1, 8) == std::vector<int>(8, 7));
+
+    /* A build that is cancelled ends its phases, too. */
+    Monitor stops;
+    stops.cancel_in = monitor.started.back();
+    CHECK(!build(model, "", &stops, false) && stops.open == 0);
+
+    Unique<ICudaEngine> other = build(model, "elsewhere.onnx", nullptr, true);
+    Unique<IRefitter> refitter(createInferRefitter(*other, logger));
+    std::unique_ptr<nvonnxparser::IParserRefitter> weights(nvonnxparser::createParserRefitter(*refitter, logger));
+    CHECK(!weights->refitFromFile("missing.onnx") && weights->refitFromBytes(model.data(), model.size()));
+    CHECK(refitter->refitCudaEngine() && weights->refitFromFile(argv[1]) && refitter->refitCudaEngine());
+    CHECK(refitter->getMissingWeights(0, nullptr) == 0 && !refitter->unsetNamedWeights("none"));
+    CHECK(classify(*other, image, 0, 1) == std::vector<int>(1, 7));
+
+    std::array<int, EnumMax<OptProfileSelector>()> selectors{};
+    CHECK(selectors.size() == 3 && EnumMax<TensorFormat>() == 13 && EnumMax<BuilderFlag>() == 29 &&
+          EnumMax<WeightsRole>() == 6);
+    int major = -1;
+    CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 0);
+    CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrWarpSize, 0) == cudaSuccess && major == 32);
+    if (failures) std::printf("%s", logger.errors.c_str());
+    return failures != 0;
+}
