@@ -312,6 +312,46 @@ def test_attributes_that_are_not_there():
     assert builder.build_serialized_network(network, config) is not None
 
 
+def test_attributes_of_tensors_stay():
+    class Log(trt.Logger):
+        text = ""
+
+        def log(self, severity, msg):
+            if severity <= trt.Logger.ERROR:
+                self.text += msg
+    log = Log()
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    network.add_input("x", trt.float32, (2, 3, 4, 5))
+    network.mark_output(network.add_identity(network.get_input(0)).get_output(0))
+    formats = 1 << int(trt.TensorFormat.LINEAR) | 1 << int(trt.TensorFormat.CHW4)
+    assert network.get_input(0).allowed_formats == 1
+    network.get_input(0).allowed_formats, network.get_input(0).location = formats, trt.TensorLocation.HOST
+    assert network.get_input(0).allowed_formats == formats and network.get_input(0).location == trt.TensorLocation.HOST
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is not None
+    network.get_output(0).allowed_formats = 1 << int(trt.TensorFormat.HWC)
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is None and "row-major" in log.text
+
+
+def test_layers_that_are_asked_for_again():
+    """As upstream's they are ILayer, and their type is a LayerType; __class__ makes them what they are."""
+    network = trt.Builder(QUIET).create_network()
+    x = network.add_input("x", trt.float32, (1, 3, 8, 8))
+    relu = network.add_activation(x, trt.ActivationType.RELU)
+    pool = network.add_pooling_nd(relu.get_output(0), trt.PoolingType.AVERAGE, (2, 2))
+    wide = network.add_fully_connected(pool.get_output(0), 4, np.ones((4, 48), "f4"))
+    kinds = [trt.LayerType.ACTIVATION, trt.LayerType.POOLING, trt.LayerType.FULLY_CONNECTED]
+    assert [layer.type for layer in network] == [network[i].type for i in range(3)] == kinds and relu.type == trt.ActivationType.RELU
+    again = network.get_layer(1)
+    assert type(again) is trt.ILayer and again == pool and not hasattr(again, "window_size_nd")
+    rig.raises(AttributeError, setattr, again, "window_size_nd", (3, 3), says="window_size_nd")
+    again.precision = trt.int8
+    assert pool.precision == trt.int8
+    again.__class__ = trt.IPoolingLayer
+    again.stride_nd = (1, 1)
+    assert again.type == trt.PoolingType.AVERAGE and pool.stride_nd == (1, 1) and wide.num_output_channels == 4
+
+
 def test_builders_of_versions_5_to_7():
     with trt.Builder(QUIET) as builder, builder.create_network(1) as network, trt.OnnxParser(network, QUIET) as parser:
         builder.max_workspace_size, builder.max_batch_size, builder.fp16_mode = 1 << 28, 1, True

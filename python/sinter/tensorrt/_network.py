@@ -9,11 +9,16 @@ from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
-from ._core import DEBUG, FROM_TRT, Dims, Managed, Reporter, Weights, strict, to_trt
+from ._core import DEBUG, FROM_TRT, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
 from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
+
+
+def kept(name, initial):
+    return property(lambda self: self.network._kept.get((self.tensor, name), initial),
+                    lambda self, value: self.network._kept.__setitem__((self.tensor, name), value))
 
 
 @strict
@@ -22,12 +27,14 @@ class ITensor:
     ATTRIBUTES = "is_network_output is_network_input"
     is_execution_tensor = True
     is_shape_tensor = property(lambda self: self.tensor in self.network._shape_tensors())
-    broadcast_across_batch = False
-    location = TensorLocation.DEVICE
-    allowed_formats = 1 << int(TensorFormat.LINEAR)
 
     def __init__(self, network, tensor):
         self.network, self.tensor = network, tensor
+
+    # What the network keeps of a tensor: objects of it are made anew by every call.
+    allowed_formats = kept("allowed_formats", 1 << int(TensorFormat.LINEAR))
+    location = kept("location", TensorLocation.DEVICE)
+    broadcast_across_batch = kept("broadcast_across_batch", False)
 
     name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
     shape = property(lambda self: Dims(self.tensor.shape), lambda self, shape: setattr(self.tensor, "shape", shape))
@@ -192,7 +199,7 @@ class NetworkDefinition(Managed, Reporter):
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
-        self.name, self._sized = "Unnamed Network 0", None
+        self.name, self._sized, self._kept = "Unnamed Network 0", None, {}
 
     def get_flag(self, flag):
         if flag == NetworkDefinitionCreationFlag.EXPLICIT_BATCH:
@@ -245,6 +252,10 @@ class NetworkDefinition(Managed, Reporter):
         return None
 
     def _build(self, options):
+        for (tensor, name), value in self._kept.items():
+            if name == "allowed_formats" and (tensor.is_input or tensor.is_output) and not value & 1 << int(TensorFormat.LINEAR):
+                raise NotAvailable(f"tensor '{tensor.name}' has allowed_formats {value:#x} without {TensorFormat.LINEAR}: inputs and outputs "
+                                   "are row-major; transpose in the network")
         with self._debug_outputs():
             return _build.build(self._net, plugins=self._bridges.current(), **options)
 
