@@ -90,7 +90,7 @@ def compile_and_run(job):
 
 
 def load_plugins(link, folder):
-    """As a shared library the test is a library of plugins: the command runs the model with it."""
+    """As a shared library the test is a library of plugins: the command runs the model with it, and a Python script opens it."""
     subprocess.run([*link, folder / "libuse.so", "-shared"], check=True)
     ob.write_npy(folder / "x.npy", [2, 2], [1, 2, 3, 4])
     done = subprocess.run([os.environ["SINTER_BIN"], "run", folder / "plugin.onnx", "--plugin", folder / "libuse.so", "--input",
@@ -99,7 +99,13 @@ def load_plugins(link, folder):
     if done.returncode:
         return done.stdout + done.stderr
     values = struct.unpack("<4f", (folder / "output_0.npy").read_bytes()[-16:])
-    return "" if values == (3.5, 6, 8.5, 11) else f"the plugin gives {values}"
+    if values != (3.5, 6, 8.5, 11):
+        return f"the plugin gives {values}"
+    done = subprocess.run([sys.executable, "-m", "sinter.shim", ROOT / "tests/python/scripts/plugin_library.py", folder / "libuse.so",
+                           folder / "plugin.onnx"], capture_output=True, text=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD), PYTHONPATH=str(ROOT / "python"), PYTHONDONTWRITEBYTECODE="1",
+                                   SINTER_LIBRARY=str(BUILD / "libsinter.so"), SINTER_TENSORRT_DEVICE="cpu"))
+    return "" if done.stdout == "done\n" else done.stdout + done.stderr
 
 
 def main():

@@ -50,6 +50,14 @@ def test_bert_builder():
     run("bert_builder.py")
 
 
+def test_shape_tensors():
+    run("shape_tensors.py")
+
+
+def test_listener_copies():
+    run("listener_copies.py")
+
+
 def test_torch_backend():
     run("torch_backend.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "torch.engine", needs=["torch"])
     run("torch_backend.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "torch.engine", "--names", needs=["torch"])

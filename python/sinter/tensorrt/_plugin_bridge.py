@@ -237,6 +237,7 @@ class Bridges:
         registry = get_plugin_registry()
         for key, creator in registry._creators.items():
             self.bridge(key, creator)
+        registry._look()
         for path in registry._libraries:
             if path not in self.loaded:
                 self.plugins.add(path)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins by name: the registry, and the fields that creators take."""
+import ctypes
+import os
+
 from ._core import Managed, Reporter
 from ._names import PluginFieldType
 
@@ -23,13 +26,41 @@ class PluginFieldCollection_(list):
         super().__init__(fields)
 
 
+def loaded_libraries(seen):
+    """Paths of the libraries of plugins that the process has opened by itself, with ctypes.CDLL for example. `seen` keeps those that
+    were looked at."""
+    found = {}
+    try:
+        with open("/proc/self/maps") as maps:
+            for line in maps:
+                parts = line.split(None, 5)
+                path = parts[5].rstrip("\n") if len(parts) == 6 else ""
+                if ".so" in path and path not in seen:
+                    first, last = (int(n, 16) for n in parts[0].split("-"))
+                    found.setdefault(path, []).append((first, last))
+    except OSError:
+        return []
+    made = []
+    for path, ranges in found.items():
+        seen.add(path)
+        try:
+            # A library that is open already: nothing is loaded.
+            entry = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY).sinter_plugin_entry
+        except (OSError, AttributeError):
+            continue
+        address = ctypes.cast(entry, ctypes.c_void_p).value
+        if any(first <= address < last for first, last in ranges):     # its own, and not that of a library that it needs
+            made.append(path)
+    return made
+
+
 class IPluginRegistry(Managed, Reporter):
     """The creators that were registered."""
     ATTRIBUTES = "error_recorder parent_search_enabled"
 
     def __init__(self):
         self._creators, self._resources, self.error_recorder, self.parent_search_enabled = {}, {}, None, True
-        self._libraries, self._ours = [], None
+        self._libraries, self._ours, self._seen = [], None, set()
 
     @staticmethod
     def _key(creator, namespace):
@@ -53,6 +84,12 @@ class IPluginRegistry(Managed, Reporter):
         key = type, str(version), plugin_namespace or ""
         return self._creators.get(key) or self._shipped().get(key)
 
+    def _look(self):
+        """Libraries that scripts opened by themselves are used as those of load_library are."""
+        for path in loaded_libraries(self._seen):
+            if path not in self._libraries:
+                self._libraries.append(path)
+
     def _shipped(self):
         if self._ours is None:
             from ._shipped import creators
@@ -62,9 +99,11 @@ class IPluginRegistry(Managed, Reporter):
     def load_library(self, plugin_path):
         """Plugins of sinter's own interface (plugin.h), from a shared library or a .cu file. A handle for deregister_library."""
         from .._plugin import Plugins
-        Plugins(plugin_path)                    # what is wrong with it is said now
-        self._libraries.append(plugin_path)
-        return plugin_path
+        Plugins(os.fspath(plugin_path))         # what is wrong with it is said now
+        path = os.path.realpath(os.fspath(plugin_path))
+        if path not in self._libraries:
+            self._libraries.append(path)
+        return path
 
     def deregister_library(self, handle):
         if handle in self._libraries:
