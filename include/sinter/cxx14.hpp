@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cxx14.hpp - what sinter.hpp uses of C++17's library, also for C++14: programs for TensorRT, above all parsers of DeepStream,
- * are compiled with -std=c++14. With C++17 and later these are the standard's own types. Compilers take the language of C++17
- * in these headers as an extension; sinter.hpp says why there are no warnings. */
+/* cxx14.hpp - what sinter.hpp uses of C++17's library, also for C++14: many programs for TensorRT are compiled with
+ * -std=c++14, above all parsers of DeepStream. With C++17 and later these are the standard's own types. Compilers take
+ * the language of C++17 in these headers as an extension; sinter.hpp says why there are no warnings. */
 #ifndef SINTER_CXX14_HPP
 #define SINTER_CXX14_HPP
 

@@ -74,7 +74,8 @@ public:
     /* A parameter by name: an integer, flag or enum, a number, a list, a word, weights. */
     template <class T> layer &set(const char *name, const T &value)
     {
-        if constexpr (std::is_floating_point<T>::value) call(sinter_layer_set_real, c_, name, static_cast<double>(value));
+        if constexpr (std::is_floating_point<T>::value)
+            call(sinter_layer_set_real, c_, name, static_cast<double>(value));
         else if constexpr (std::is_integral<T>::value || std::is_enum<T>::value)
             call(sinter_layer_set_int, c_, name, static_cast<std::int64_t>(value));
         else if constexpr (std::is_same<T, dims>::value)

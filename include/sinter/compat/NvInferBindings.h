@@ -19,7 +19,8 @@ template <class Engine> class engine_bindings {
         is_asked_ = true;
         return self().getNbIOTensors() * self().getNbOptimizationProfiles();
     }
-    /* Whether arrays of bindings have entries for all profiles: a program that never asked for their number does not know of them. */
+    /* Whether arrays of bindings have entries for all profiles: a program that never asked for their number does not
+     * know of them. */
     bool has_bindings_of_profiles() const noexcept { return is_asked_; }
     char const *getBindingName(int32_t index) const noexcept
     {
@@ -37,7 +38,10 @@ template <class Engine> class engine_bindings {
         return self().getTensorIOMode(getBindingName(index)) == TensorIOMode::kINPUT;
     }
     Dims getBindingDimensions(int32_t index) const noexcept { return self().getTensorShape(getBindingName(index)); }
-    DataType getBindingDataType(int32_t index) const noexcept { return self().getTensorDataType(getBindingName(index)); }
+    DataType getBindingDataType(int32_t index) const noexcept
+    {
+        return self().getTensorDataType(getBindingName(index));
+    }
     TensorLocation getLocation(int32_t index) const noexcept { return self().getTensorLocation(getBindingName(index)); }
     TensorFormat getBindingFormat(int32_t) const noexcept { return TensorFormat::kLINEAR; }
     char const *getBindingFormatDesc(int32_t index) const noexcept
@@ -72,7 +76,10 @@ template <class Context> class context_bindings {
         return static_cast<Context const &>(*this).getTensorShape(
             static_cast<Context const &>(*this).getEngine().getBindingName(index));
     }
-    bool setOptimizationProfile(int32_t profile) noexcept { return self().setOptimizationProfileAsync(profile, nullptr); }
+    bool setOptimizationProfile(int32_t profile) noexcept
+    {
+        return self().setOptimizationProfileAsync(profile, nullptr);
+    }
     /* The batch is an axis of the model. */
     bool execute(int32_t, void *const *bindings) noexcept { return self().executeV2(bindings); }
     bool enqueue(int32_t, void *const *bindings, cudaStream_t stream, cudaEvent_t *consumed) noexcept

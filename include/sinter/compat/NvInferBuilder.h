@@ -229,7 +229,10 @@ class IBuilderConfig {
     int64_t getL2LimitForTiling() const noexcept { return 0; }
     TilingOptimizationLevel getTilingOptimizationLevel() const noexcept { return TilingOptimizationLevel::kNONE; }
     RuntimePlatform getRuntimePlatform() const noexcept { return RuntimePlatform::kSAME_AS_BUILD; }
-    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept { return HardwareCompatibilityLevel::kNONE; }
+    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
+    {
+        return HardwareCompatibilityLevel::kNONE;
+    }
     void setPluginsToSerialize(char const *const *, int32_t) noexcept {}
     int32_t getNbPluginsToSerialize() const noexcept { return 0; }
     /* There is no DLA: a layer is told to run on the GPU, or nowhere. */
@@ -497,13 +500,16 @@ class IBuilder : public detail::reporter {
         }
         phases progress{ config.monitor_, {}, -1 };
         if (config.monitor_)
-            o.progress = [&](sinter::standard::string_view name, double done) { return progress.at(std::string(name), done); };
+            o.progress = [&](sinter::standard::string_view name, double done) {
+                return progress.at(std::string(name), done);
+            };
         cache_file cache(config, o);
         sinter::buffer made = network.net().build(o);
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
-    /* Phases of a build for an IProgressMonitor. A phase has 100 steps; it also ends where a build fails or is cancelled. */
+    /* Phases of a build for an IProgressMonitor. A phase has 100 steps. It ends where a build fails or is cancelled,
+     * too. */
     struct phases {
         IProgressMonitor *monitor;
         std::string name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NvOnnxConfig.h - IOnnxConfig, which programs in the style of upstream's samples implement to keep their own settings. Nothing here
- * takes one. */
+/* NvOnnxConfig.h - IOnnxConfig, which programs in the style of upstream's samples implement to keep their own settings.
+ * Nothing here takes one. */
 #ifndef NV_ONNX_CONFIG_H
 #define NV_ONNX_CONFIG_H
 

@@ -49,7 +49,8 @@ class IParser : public nvinfer1::detail::reporter {
     {
         const bool is_file = path && is_same(path, model, size); /* external data lie beside it */
         return done([&](sinter_error *e) {
-            return is_file ? sinter_parser_parse_file(c_.get(), path, e) : sinter_parser_parse_memory(c_.get(), model, size, e);
+            return is_file ? sinter_parser_parse_file(c_.get(), path, e)
+                           : sinter_parser_parse_memory(c_.get(), model, size, e);
         });
     }
     int getNbErrors() const noexcept { return static_cast<int>(errors_.size()); }
@@ -123,7 +124,10 @@ class IParser : public nvinfer1::detail::reporter {
         default: return ErrorCode::kINTERNAL_ERROR;
         }
     }
-    static void collect(void *to, char const *text, size_t length) { static_cast<std::string *>(to)->append(text, length); }
+    static void collect(void *to, char const *text, size_t length)
+    {
+        static_cast<std::string *>(to)->append(text, length);
+    }
     static bool is_same(char const *path, void const *model, size_t size)
     {
         FILE *f = std::fopen(path, "rb");
@@ -162,7 +166,9 @@ class IParser : public nvinfer1::detail::reporter {
 /* Takes all weights of an engine from a model of the same graph; IRefitter::refitCudaEngine puts them in. */
 class IParserRefitter : public nvinfer1::detail::reporter {
   public:
-    IParserRefitter(nvinfer1::IRefitter &refitter, nvinfer1::ILogger &logger) : reporter(&logger), refitter_(refitter) {}
+    IParserRefitter(nvinfer1::IRefitter &refitter, nvinfer1::ILogger &logger) : reporter(&logger), refitter_(refitter)
+    {
+    }
     ~IParserRefitter()
     {
         if (!own_.empty()) std::remove(own_.c_str());

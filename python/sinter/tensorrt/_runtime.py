@@ -103,6 +103,7 @@ class ICudaEngine(Managed, Reporter):
     profiling_verbosity = ProfilingVerbosity.DETAILED
     tactic_sources = num_aux_streams = 0
     minimum_weight_streaming_budget = 0
+    _budget = None                                       # of an engine for the CPU
 
     def __init__(self, engine, logger):
         self._engine, self.logger = engine, logger
@@ -172,13 +173,17 @@ class ICudaEngine(Managed, Reporter):
 
     @property
     def weight_streaming_budget_v2(self):
-        """Bytes of a GPU's memory for weights; streamable_weights_size or more: all of them lie there. Contexts come after it."""
+        """Bytes of a GPU's memory for weights; streamable_weights_size or more: all of them lie there. Contexts come after it. On the
+        CPU no weight is copied: a budget is kept, and changes nothing."""
         info = self._engine.describe()
-        return info["weight_budget"] or info["streamable_size"]
+        return self._budget if self._budget is not None else info["weight_budget"] or info["streamable_size"]
 
     @weight_streaming_budget_v2.setter
     def weight_streaming_budget_v2(self, size):
-        self._engine.set_weight_budget(0 if size >= self.streamable_weights_size else max(int(size), 1))
+        if self._engine.device == "cpu":
+            self._budget = int(size)
+        else:
+            self._engine.set_weight_budget(0 if size >= self.streamable_weights_size else max(int(size), 1))
 
     @property
     def weight_streaming_budget(self):
