@@ -193,10 +193,15 @@ def test_instance_norm():
         assert np.allclose(found, np.where(y < 0, y * 0.25, y) if relu else y, rtol=1e-4, atol=1e-5)
 
 
+class Mine(trt.IPluginCreator):
+    name, plugin_version, plugin_namespace, field_names = "Mine", "1", "", trt.PluginFieldCollection([])
+
+
 def test_refusals():
     registry = trt.get_plugin_registry()
     names = {c.name for c in registry.plugin_creator_list}
     assert {"EfficientNMS_TRT", "BatchedNMSDynamic_TRT"} <= names and registry.get_plugin_creator("GridAnchor_TRT", "1", "") is None
+    assert registry.register_creator(Mine(), "") and "Mine" in [c.name for c in registry.plugin_creator_list]
     creator = registry.get_creator("EfficientNMS_TRT", "1", "")
     assert [f.name for f in creator.field_names][:2] == ["score_threshold", "iou_threshold"]
     rig.raises(ValueError, creator.create_plugin, "x", fields(threshold=0.5), says="'threshold'")

@@ -222,11 +222,20 @@ class INetworkDefinition : public detail::reporter {
     /* A network that is const hands out tensors and layers that are not, as upstream's does. */
     INetworkDefinition &self() const { return const_cast<INetworkDefinition &>(*this); }
     int32_t getNbLayers() const noexcept { return static_cast<int32_t>(sinter_network_layer_count(net_.get())); }
-    ILayer *getLayer(int32_t i) const noexcept { return self().wrap(sinter_network_layer(net_.get(), static_cast<uint32_t>(i))); }
+    ILayer *getLayer(int32_t i) const noexcept
+    {
+        return self().wrap(sinter_network_layer(net_.get(), static_cast<uint32_t>(i)));
+    }
     int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_network_input_count(net_.get())); }
-    ITensor *getInput(int32_t i) const noexcept { return self().wrap(sinter_network_input(net_.get(), static_cast<uint32_t>(i))); }
+    ITensor *getInput(int32_t i) const noexcept
+    {
+        return self().wrap(sinter_network_input(net_.get(), static_cast<uint32_t>(i)));
+    }
     int32_t getNbOutputs() const noexcept { return static_cast<int32_t>(sinter_network_output_count(net_.get())); }
-    ITensor *getOutput(int32_t i) const noexcept { return self().wrap(sinter_network_output(net_.get(), static_cast<uint32_t>(i))); }
+    ITensor *getOutput(int32_t i) const noexcept
+    {
+        return self().wrap(sinter_network_output(net_.get(), static_cast<uint32_t>(i)));
+    }
     void removeTensor(ITensor &t) noexcept
     {
         (void)attempt([&] { sinter::call(sinter_network_remove_input, net_.get(), t.get()); });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NvInferBindings.h - engines and contexts by bindings, as programs for TensorRT 8 use them: a binding is the number of an input or
- * output; those of profile p begin at p * getNbIOTensors(). Included by NvInferRuntime.h. */
+/* NvInferBindings.h - engines and contexts by bindings, as programs for TensorRT 8 use them: a binding is the number of
+ * an input or output; those of profile p begin at p * getNbIOTensors(). Included by NvInferRuntime.h. */
 #ifndef NV_INFER_BINDINGS_H
 #define NV_INFER_BINDINGS_H
 

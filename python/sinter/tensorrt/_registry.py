@@ -111,7 +111,7 @@ class IPluginRegistry(Managed, Reporter):
 
     get_plugin_creator = get_creator
     plugin_creator_list = all_creators = all_creators_recursive = property(
-        lambda self: list(dict(self._shipped(), **self._creators).values()))
+        lambda self: list({**self._shipped(), **self._creators}.values()))
 
     def acquire_plugin_resource(self, key, resource):
         return self._resources.setdefault(key, resource.clone())

@@ -441,7 +441,7 @@ class IExecutionContext(Managed, Reporter):
         if io.is_input:
             return Dims(shapes.get(io.name, io.shape))
         found = self._infer(shapes)[io.name]
-        if -1 in found and self.engine._shape_inputs and not self.infer_shapes():
+        if -1 in found and not self.infer_shapes():
             context = self._with_shapes()
             for name in self.engine._shape_inputs:
                 context.set_input(name, self._host_tensor(name, shapes))
