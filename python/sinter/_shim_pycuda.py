@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """pycuda where memory of the device is memory of the host: pycuda.driver's memory, streams and events, pycuda.autoinit,
 pycuda.gpuarray.to_gpu. Copies and runs are done when their calls return."""
+import enum
 import types
 
 from ._dtype import numpy
 from ._host_device import address_of, device, now, numbers, total_memory
+from ._shim_cudart import HOST_VALUES, CUdevice_attribute
 
 NAME = "pycuda"
+
+
+device_attribute = enum.IntEnum("device_attribute", {m.name[len("CU_DEVICE_ATTRIBUTE_"):]: m.value for m in CUdevice_attribute})
 
 
 class Error(Exception):
@@ -125,17 +130,44 @@ def mem_get_info():
     return total - device.used(), total
 
 
+def mem_alloc_like(ary):
+    return mem_alloc(ary.nbytes)
+
+
+def from_device_like(devptr, other_ary):
+    return from_device(devptr, other_ary.shape, other_ary.dtype)
+
+
+class HostAllocation:
+    """Page-locked memory: the base of the array that lies in it. The device reads it by the same address."""
+
+    def __init__(self, like):
+        self.size, self.at = like.nbytes, device.alloc(max(like.nbytes, 1))
+        self.__array_interface__ = {"shape": like.shape, "typestr": like.dtype.str, "strides": like.strides, "data": (self.at, False),
+                                    "version": 3}
+
+    def get_device_pointer(self):
+        return self.at
+
+    def __del__(self):
+        if getattr(self, "at", None) is not None:
+            device.free(self.at)
+
+
 def pagelocked_empty(shape, dtype, order="C", mem_flags=0):
-    shape = tuple(shape) if hasattr(shape, "__iter__") else int(shape)
-    return numpy().empty(shape, dtype, order)
+    shape = tuple(int(d) for d in shape) if hasattr(shape, "__iter__") else int(shape)
+    like = numpy().empty(shape, dtype, order)
+    return numpy().asarray(HostAllocation(like)) if like.nbytes else like
 
 
 def pagelocked_zeros(shape, dtype, order="C", mem_flags=0):
-    return pagelocked_empty(shape, dtype, order) * 0
+    made = pagelocked_empty(shape, dtype, order)
+    made.fill(0)
+    return made
 
 
 def pagelocked_empty_like(array, mem_flags=0):
-    return numpy().empty_like(array)
+    return pagelocked_empty(array.shape, array.dtype)
 
 
 pagelocked_zeros_like = pagelocked_empty_like
@@ -226,6 +258,12 @@ class Device:
     def name(self):
         return "host (sinter)"
 
+    def get_attribute(self, attribute):
+        return HOST_VALUES.get(int(attribute), 0)
+
+    def get_attributes(self):
+        return {attribute: self.get_attribute(attribute) for attribute in device_attribute}
+
     def compute_capability(self):
         return 0, 0
 
@@ -241,6 +279,18 @@ class Device:
 
     def pci_bus_id(self):
         return "0000:00:00.0"
+
+
+class MemoryPool:
+    """Memory of the device, or of the host by numbers of elements. Nothing is kept."""
+
+    def allocate(self, *arguments):
+        return mem_alloc(*arguments) if len(arguments) == 1 else pagelocked_empty(*arguments)
+
+    def free_held(self):
+        return None
+
+    stop_holding = free_held
 
 
 class GPUArray:
@@ -327,7 +377,8 @@ def modules():
         "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools"))
     for name in ("Error", "LogicError", "MemoryError", "RuntimeError", "LaunchError", "DeviceAllocation", "memcpy_htod",
                  "memcpy_dtoh", "memcpy_dtod", "memcpy_htod_async", "memcpy_dtoh_async", "memcpy_dtod_async", "mem_alloc",
-                 "mem_alloc_pitch", "to_device", "from_device", "mem_get_info", "pagelocked_empty", "pagelocked_zeros",
+                 "mem_alloc_pitch", "to_device", "from_device", "mem_get_info", "mem_alloc_like", "from_device_like", "HostAllocation",
+                 "pagelocked_empty", "pagelocked_zeros",
                  "pagelocked_empty_like", "pagelocked_zeros_like", "aligned_empty", "Stream", "Event", "Context", "Device"):
         setattr(driver, name, globals()[name])
     for width, name in ((1, "8"), (2, "16"), (4, "32")):
@@ -339,7 +390,7 @@ def modules():
     driver.event_flags = types.SimpleNamespace(DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2)
     driver.ctx_flags = types.SimpleNamespace(SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8)
     driver.mem_attach_flags = types.SimpleNamespace(GLOBAL=1, HOST=2, SINGLE=4)
-    driver.device_attribute = types.SimpleNamespace(MULTIPROCESSOR_COUNT=16)
+    driver.device_attribute = device_attribute
     autoinit.device, autoinit.context = Device(0), Device(0).make_context()
     gpuarray.GPUArray, gpuarray.to_gpu, gpuarray.zeros, gpuarray.empty = GPUArray, to_gpu, zeros, GPUArray
     gpuarray.empty_like, gpuarray.zeros_like = empty_like, zeros_like
@@ -348,7 +399,8 @@ def modules():
     driver.managed_empty = driver.managed_zeros = lambda shape, dtype, order="C", mem_flags=0: pagelocked_zeros(shape, dtype, order)
     driver.managed_empty_like = pagelocked_empty_like
     driver.start_profiler = driver.stop_profiler = lambda: None
-    tools.make_default_context = lambda: Device(0).make_context()
+    tools.make_default_context, tools.clear_context_caches = lambda: Device(0).make_context(), lambda: None
+    tools.DeviceMemoryPool = tools.PageLockedMemoryPool = MemoryPool
     top.driver, top.autoinit, top.gpuarray, top.tools, top.VERSION = driver, autoinit, gpuarray, tools, (2024, 1)
     top.__path__ = []
     return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts call of pycuda around engines: contexts that are made by hand and pushed in threads, attributes, page-locked memory that
+the device reads, allocations like arrays, arrays of the device, events, copies that do not fit."""
+import threading
+
+import numpy as np
+import pycuda.driver as cuda
+import pycuda.gpuarray as gpuarray
+from pycuda.tools import DeviceMemoryPool, clear_context_caches
+
+
+class Worker(threading.Thread):
+    def __init__(self, context, memory, wanted):
+        super().__init__()
+        self.context, self.memory, self.wanted, self.is_right = context, memory, wanted, False
+
+    def run(self):
+        self.context.push()
+        try:
+            found = np.empty_like(self.wanted)
+            cuda.memcpy_dtoh(found, self.memory)
+            self.is_right = np.array_equal(found, self.wanted)
+        finally:
+            self.context.pop()
+
+
+def main():
+    cuda.init()
+    device = cuda.Device(0)
+    context = device.make_context()
+    assert cuda.Device.count() >= 1 and device.name() and len(device.compute_capability()) == 2 and device.total_memory() > 0
+    assert device.get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT) >= 1
+    assert cuda.device_attribute.COMPUTE_CAPABILITY_MAJOR in device.get_attributes()
+    free, total = cuda.mem_get_info()
+    assert 0 <= free <= total
+    a = np.random.default_rng().standard_normal((5, 20)).astype(np.float32)
+    stream = cuda.Stream()
+    host = cuda.pagelocked_empty(a.shape, a.dtype, mem_flags=cuda.host_alloc_flags.DEVICEMAP)
+    memory = cuda.mem_alloc(a.nbytes)
+    cuda.memcpy_htod_async(memory, a, stream)
+    cuda.memcpy_dtoh_async(host, memory, stream=stream)
+    stream.synchronize()
+    assert np.array_equal(a, host) and host.base.get_device_pointer() == host.ctypes.data
+    columns = cuda.pagelocked_zeros(a.shape, a.dtype, order="F")
+    assert columns.flags.f_contiguous and not columns.any() and cuda.pagelocked_empty_like(a).shape == a.shape
+    like = cuda.mem_alloc_like(a)
+    cuda.memcpy_htod(like, a)
+    assert np.array_equal(cuda.from_device_like(like, a), a)
+    first, last = cuda.Event(), cuda.Event()
+    first.record(stream)
+    last.record(stream)
+    last.synchronize()
+    assert first.time_till(last) >= 0 and stream.is_done()
+    array = gpuarray.to_gpu(a)
+    assert int(array.gpudata) == array.ptr and np.array_equal(array.get(), a)
+    array.set(a * 2)
+    assert np.array_equal(array.get(), a * 2) and (gpuarray.empty((4, 5), np.float32).fill(3).get() == 3).all()
+    try:
+        cuda.memcpy_htod(memory, np.zeros(1000, np.float32))
+        raise AssertionError("more was copied than there is memory")
+    except cuda.LogicError as e:
+        assert "invalid argument" in str(e)
+    worker = Worker(context, memory, a)
+    worker.start()
+    worker.join()
+    assert worker.is_right
+    pool = DeviceMemoryPool()
+    pool.allocate(64).free()
+    clear_context_caches()
+    memory.free()
+    context.pop()
+    context.detach()
+    print("done")
+
+
+main()
