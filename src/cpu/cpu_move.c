@@ -119,8 +119,10 @@ static void square_2(char *dst, int64_t to, const char *src, int64_t from)
 {
     shorts x[8], y[8];
     UNROLL for (int i = 0; i < 8; i++) memcpy(&x[i], src + i * from, sizeof x[i]);
-    UNROLL for (int round = 0; round < 3; round++) {
-        UNROLL for (int i = 0; i < 4; i++) {
+    UNROLL for (int round = 0; round < 3; round++)
+    {
+        UNROLL for (int i = 0; i < 4; i++)
+        {
             y[2 * i] = __builtin_shufflevector(x[i], x[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
             y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
         }
@@ -134,11 +136,13 @@ static void square_1(char *dst, int64_t to, const char *src, int64_t from)
 {
     bytes x[16], y[16];
     UNROLL for (int i = 0; i < 16; i++) memcpy(&x[i], src + i * from, sizeof x[i]);
-    UNROLL for (int round = 0; round < 4; round++) {
-        UNROLL for (int i = 0; i < 8; i++) {
+    UNROLL for (int round = 0; round < 4; round++)
+    {
+        UNROLL for (int i = 0; i < 8; i++)
+        {
             y[2 * i] = __builtin_shufflevector(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
-                                                   15, 31);
+            y[2 * i + 1] =
+                __builtin_shufflevector(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
         }
         memcpy(x, y, sizeof x);
     }

@@ -142,6 +142,7 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     const dw_end e = dw_end_of(b->e);
     const int lanes = b->lanes;
     const int64_t x_size = narrow ? 2 : 4, y_size = narrow ? b->y_size : 4;
+    const bool is_narrow = narrow && y_size == 2;
     const int64_t x_row = b->x_row * x_size, taps = b->height * kernel, shift = b->shift, height = b->height;
     const int64_t row_end = b->row_end, ldy = b->ldy, ldr = b->e->ldr;
     const float *weights = b->w;
@@ -172,7 +173,7 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
                 UNROLL for (int u = 0; u < outputs; u++)
                 {
                     if (u >= b->cols_out) break;
-                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked, narrow && y_size == 2);
+                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked, is_narrow);
                     y += b->y_col * ldy * y_size;
                     if (residual) residual += b->y_col * ldr;
                 }
@@ -402,7 +403,8 @@ static void depthwise_rows_run(const depthwise_rows *r)
         dw_pixels(r, &b);
         return;
     }
-    dw_block_fn *const *fn = dw_blocks[(s->kernel[1] - 3) / 2][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow];
+    const int64_t kind = (s->kernel[1] - 3) / 2;
+    dw_block_fn *const *fn = dw_blocks[kind][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow];
     const char *x = b.x;
     for (int64_t phase = 0; phase < step && phase < r->pixels; phase++) {
         /* Outputs phase, phase + step, … of this run. */

@@ -46,7 +46,8 @@ static inline quad quad_load(const char *p)
 #if VEC_LANES == 16
 typedef float octet __attribute__((vector_size(32)));
 typedef float quads __attribute__((vector_size(64)));
-#define QUADS_EACH(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
+#define QUADS_EACH(a, b, c, d)                                                                                        \
+    a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
 
 /* Quads of every fourth column: of columns 0, 4, 8 and 12 from `p` on. */
 static inline quads quads_load(const char *p, int64_t col_size)

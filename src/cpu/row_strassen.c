@@ -116,8 +116,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 static bool check(const problem *p, const tactic *t)
 {
     const sizes s = sizes_of(p, END_OPT);
-    return row_tactic_check(t, sizeof(gemm_tactic)) &&
-           !strassen_tactic_check(row_isa(t), s.m, s.n, s.k, tactic_of(t));
+    return row_tactic_check(t, sizeof(gemm_tactic)) && !strassen_tactic_check(row_isa(t), s.m, s.n, s.k, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)

@@ -18,7 +18,8 @@ enum {
     PART_BYTES = 4096, /* of C that is finished at once          */
     SUMS = 4,
     COPIES = 3,
-    CACHE_USUAL = 1 << 20
+    CACHE_USUAL = 1 << 20,
+    CACHE_MOST = 8 << 20
 };
 
 /* The right factors in their order in a packed B. */
@@ -243,9 +244,9 @@ static const float *bias_at(const block *k, int64_t col, int right)
 typedef struct step {
     int a, b;
     const float *add;
-    float *to;       /* a matrix like X; NULL: quarter (down, right) of C, with the epilogue */
+    float *to; /* a matrix like X; NULL: quarter (down, right) of C, with the epilogue */
     int down, right;
-    bool ends;       /* to is Z: then X += Z, and C22 = Y + Z with the epilogue */
+    bool ends; /* to is Z: then X += Z, and C22 = Y + Z with the epilogue */
 } step;
 
 /* Rows [row, row + rows) and columns [col, col + cols) of the block were computed, and are still in the L1 cache. */
@@ -406,7 +407,7 @@ int strassen_tactics(isa_level isa, int64_t m, int64_t n, int64_t k, uint64_t ca
     enum { ROWS = 140 }; /* of a work tile */
     const gemm_tile_set *set = level_of(isa)->gemm;
     const gemm_shape s = quarter_of(m, n, k);
-    const int64_t near = cache ? (int64_t)i64_min((int64_t)(cache > INT64_MAX ? INT64_MAX : cache), 8 << 20) : CACHE_USUAL;
+    const int64_t near = !cache ? CACHE_USUAL : cache > CACHE_MOST ? CACHE_MOST : (int64_t)cache;
     int count = 0;
     for (int v = 2; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
         const int64_t width = (int64_t)v * set->lanes, panels = (s.n + width - 1) / width;

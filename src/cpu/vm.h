@@ -8,8 +8,8 @@
  * last is the one along which vectors run), every instruction a vector loop over at most VM_TILE elements. A load of
  * f32 that is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the
  * result; all else lives in registers: slots of a small stack buffer. Floats are computed in f32, f64 in f64, bool and
- * integers up to
- * 32 bits in int32, wider ones in int64; programs of bool alone in bytes. What no vector loop covers goes through scalar_eval, so every program runs. */
+ * integers up to 32 bits in int32, wider ones in int64; programs of bool alone in bytes. What no vector loop covers
+ * goes through scalar_eval, so every program runs. */
 #ifndef CPU_VM_H
 #define CPU_VM_H
 
