@@ -255,6 +255,42 @@ static sinter_status store_list(ref_call *c, uint32_t k, const int64_t *list, co
     return SINTER_OK;
 }
 
+/* What is found of n things: their groups in order, by the first of each and its count, and the group of each thing. */
+typedef struct unique_found {
+    int64_t *first, *count, *group, groups;
+} unique_found;
+
+/* Integers of a range that is about as large as their number are counted in a table, which needs no sorting. False
+ * where that cannot be. */
+static bool unique_count(arena *scratch, const unique_rows *r, int64_t n, unique_found *f)
+{
+    enum { EACH = 4 };
+    if (r->length != 1 || !dtype_is_int(r->dtype) || r->dtype == SINTER_DTYPE_U64 || n < 1) return false;
+    int64_t low = dtype_load_i64(r->dtype, r->data, 0), high = low;
+    for (int64_t i = 1; i < n; i++) {
+        const int64_t v = dtype_load_i64(r->dtype, r->data, i);
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+    }
+    const uint64_t range = (uint64_t)high - (uint64_t)low;
+    if (range / EACH >= (uint64_t)n) return false;
+    int64_t *table = ARENA_NEW(scratch, int64_t, size_mul(2, (size_t)range + 1)); /* zeros */
+    if (!table) return false;
+    int64_t *const seen = table, *const first = table + range + 1;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t at = (uint64_t)dtype_load_i64(r->dtype, r->data, i) - (uint64_t)low;
+        if (!seen[at]++) first[at] = i;
+    }
+    for (uint64_t at = 0; at <= range; at++) {
+        if (!seen[at]) continue;
+        f->first[f->groups] = first[at];
+        f->count[f->groups] = seen[at];
+        first[at] = f->groups++;
+    }
+    for (int64_t i = 0; i < n; i++) f->group[i] = first[(uint64_t)dtype_load_i64(r->dtype, r->data, i) - (uint64_t)low];
+    return true;
+}
+
 sinter_status reference_unique(ref_call *c)
 {
     const attrs_unique *a = c->attrs;
@@ -277,10 +313,12 @@ sinter_status reference_unique(ref_call *c)
     if (!list) return FAIL_MEMORY(c->e, "unique");
     int64_t *id = list, *spare = list + n, *first = list + 2 * n, *count = list + 3 * n, *group = list + 4 * n,
             *order = list + 5 * n, *place = list + 6 * n;
-    for (int64_t i = 0; i < n; i++) id[i] = i;
-    move_sort(id, spare, n, row_before, &r);
-    int64_t groups = 0;
-    for (int64_t i = 0; i < n; i++) {
+    unique_found found = { first, count, group, 0 };
+    const bool is_counted = unique_count(c->scratch, &r, n, &found);
+    int64_t groups = found.groups;
+    for (int64_t i = 0; i < n && !is_counted; i++) id[i] = i;
+    if (!is_counted) move_sort(id, spare, n, row_before, &r);
+    for (int64_t i = 0; i < n && !is_counted; i++) {
         /* The sort is stable, so the first of a run is the first occurrence. */
         if (i == 0 || row_before(&r, id[i - 1], id[i])) first[groups++] = id[i];
         group[id[i]] = groups - 1;
