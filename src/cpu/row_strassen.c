@@ -5,8 +5,9 @@
 #include "cpu/row.h"
 #include "cpu/strassen.h"
 
-/* Fewer rows wait for weights, of which there are more than in the plain product. */
-enum { ROWS_LEAST = 16 };
+/* Fewer rows wait for weights, of which there are more than in the plain product. With fewer terms or columns the loads
+ * and stores of partial sums take what the products save. */
+enum { ROWS_LEAST = 16, TERMS_LEAST = 128, COLUMNS_LEAST = 128 };
 
 typedef struct record {
     strassen_params params;
@@ -101,6 +102,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     if (why) return why;
     const sizes least = sizes_of(p, END_MIN), most = sizes_of(p, END_MAX);
     REJECT_UNLESS(least.m >= ROWS_LEAST, "may have few rows");
+    REJECT_UNLESS(most.k >= TERMS_LEAST && most.n >= COLUMNS_LEAST, "has few terms or columns");
     why = strassen_shape_check(most.m, most.n, most.k);
     return why ? why : row_epilogue_reject(p);
 }

@@ -48,7 +48,7 @@ static const struct {
     { "2.1/codes", "sym N 1 4 40; in x f32 N,64; q = Cast %64,80 to=22; r = Cast %80,80 to=3;"
                    "v = DequantizeLinear q %2,80 axis=0 block_size=32; w = DequantizeLinear r %80 axis=1;"
                    "a = MatMul x v; b = Relu a; y = MatMul b w; out y" },
-    { "2.2/strassen", "in x f32 2048,128; a = MatMul x %128,64; b = Mul a #0.0625; y = Relu b; out y" },
+    { "2.2/strassen", "in x f32 1024,128; a = MatMul x %128,128; b = Mul a #0.0625; y = Relu b; out y" },
     { "2.2/recipes", "in x f32 5,16; w = Mul %16,32 %32; a = MatMul x w; y = Add a %32; out y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };
