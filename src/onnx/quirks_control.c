@@ -81,6 +81,45 @@ void convert_rnn(onnx_call *c) /* arg: op */
     }
 }
 
+/* [D] or [D, 4 H] beside weights [D, input, 4 H]. */
+static ir_value_id gate_parameter(onnx_call *c, uint32_t i)
+{
+    dim d[SINTER_RANK_MAX];
+    const ir_value_id v = call_in(c, i);
+    const uint32_t rank = v ? call_shape(c, v, d) : 0;
+    if (rank != 1 && rank != 2) REJECT(c, INVALID_MODEL, "input %u is of rank %u, 1 or 2 is wanted", i, rank);
+    const dim one = call_k(c, 1), wide[3] = { rank ? d[0] : one, one, rank == 2 ? d[1] : one };
+    return build_shaped(&c->b, v, wide, 3);
+}
+
+/* com.microsoft's: an LSTM with weights of 8 bits. ONNX Runtime quantises the input, and the state before each step, too.
+ * Here they stay floats: the weights are dequantised, and the layer is an ordinary one, which is closer to the layer that
+ * was quantised. */
+void convert_dynamic_quantize_lstm(onnx_call *c) /* arg: OP_lstm */
+{
+    static const int64_t swap[3] = { 0, 2, 1 };
+    const ir_value_id *given = c->in;
+    const uint32_t count = c->count_in;
+    ir_value_id in[8];
+    for (uint32_t i = 0; i < 12; i++)
+        if (!call_in(c, i) && (i < 3 || i > 7)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    for (uint32_t i = 1; i < 3 && !c->b.status; i++)
+        if (call_rank(c, call_in(c, i)) != 3)
+            REJECT(c, INVALID_MODEL, "weights of rank %u, 3 is wanted", call_rank(c, call_in(c, i)));
+    for (uint32_t i = 0; i < 8 && !c->b.status; i++) {
+        in[i] = call_in(c, i);
+        if (i != 1 && i != 2) continue;
+        const ir_value_id scale = gate_parameter(c, 6 + 2 * i), zero = gate_parameter(c, 7 + 2 * i);
+        in[i] = build_permuted(&c->b, quirk_dequantize(c, in[i], scale, zero), swap, 3);
+    }
+    if (c->b.status) return;
+    c->in = in;
+    c->count_in = 8;
+    convert_rnn(c);
+    c->in = given;
+    c->count_in = count;
+}
+
 /* ---- what If, Loop and Scan share ---- */
 const onnx_graph *quirk_graph(onnx_call *c, const char *name)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quirks_product.c - matrix products: MatMul, Gemm, Einsum and com.microsoft's fused forms. */
 #include "onnx/quirks.h"
+#include <float.h>
 #include <string.h>
 
 void convert_matmul(onnx_call *c)
@@ -8,7 +9,43 @@ void convert_matmul(onnx_call *c)
     c->out[0] = build_matmul(&c->b, call_in(c, 0), call_in(c, 1), NULL);
 }
 
-void convert_gemm(onnx_call *c)
+/* The activation that a fused operator names, with the parameters p. Parameters that are not given have the defaults of
+ * the activation's own operator. */
+static ir_value_id activated(onnx_call *c, ir_value_id y, const char *what, const attr_reals *p)
+{
+    static const struct {
+        const char *name;
+        op_id op;
+        uint32_t count;
+        double initial[2];
+    } table[] = {
+        { "Relu", OP_relu, 0, { 0 } },
+        { "Sigmoid", OP_sigmoid, 0, { 0 } },
+        { "Tanh", OP_tanh, 0, { 0 } },
+        { "Softplus", OP_softplus, 0, { 0 } },
+        { "Softsign", OP_softsign, 0, { 0 } },
+        { "HardSwish", OP_hardswish, 0, { 0 } },
+        { "LeakyRelu", OP_prelu, 1, { (double)0.01f } },
+        { "Elu", OP_elu, 1, { 1 } },
+        { "Celu", OP_celu, 1, { 1 } },
+        { "ThresholdedRelu", OP_thresholded_relu, 1, { 1 } },
+        { "Selu", OP_selu, 2, { 1.67326319217681884765625, 1.05070102214813232421875 } },
+        { "Clip", OP_clip, 2, { -(double)FLT_MAX, (double)FLT_MAX } },
+        { "HardSigmoid", OP_hard_sigmoid, 2, { (double)0.2f, 0.5 } },
+    };
+    ir_value_id in[3] = { y };
+    if (!*what) return y;
+    for (uint32_t i = 0; i < COUNT_OF(table); i++) {
+        if (strcmp(table[i].name, what) != 0) continue;
+        for (uint32_t k = 0; k < table[i].count; k++)
+            in[1 + k] = build_scalar_like(&c->b, y, k < p->count ? p->at[k] : table[i].initial[k]);
+        return build_emit(&c->b, table[i].op, NULL, in, 1 + table[i].count);
+    }
+    REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
+    return 0;
+}
+
+void convert_gemm(onnx_call *c) /* arg 1: com.microsoft's FusedGemm, with an activation behind it */
 {
     ir_value_id y = build_matmul(
         &c->b, call_in(c, 0), call_in(c, 1),
@@ -21,6 +58,15 @@ void convert_gemm(onnx_call *c)
     if (bias && beta != 0) {
         if (beta != 1) bias = build_mul(&c->b, bias, build_scalar_like(&c->b, bias, beta));
         y = build_add(&c->b, y, bias);
+    }
+    if (c->arg) {
+        const char *what = call_text(c, "activation", "");
+        const char *const second = strcmp(what, "Selu") == 0 ? "activation_gamma" : "activation_beta";
+        attr_reals p = { 0 };
+        if (call_attr(c, "activation_alpha")) p.at[p.count++] = call_real(c, "activation_alpha", 0);
+        if (p.count && call_attr(c, second)) p.at[p.count++] = call_real(c, second, 0);
+        if (!p.count && call_attr(c, second)) REJECT(c, UNSUPPORTED, "%s without activation_alpha", second);
+        y = activated(c, y, what, &p);
     }
     c->out[0] = y;
 }
@@ -239,28 +285,11 @@ void convert_fused_matmul(onnx_call *c)
 
 void convert_fused_conv(onnx_call *c)
 {
-    static const struct {
-        const char *name;
-        op_id op;
-    } table[] = { { "Relu", OP_relu }, { "Sigmoid", OP_sigmoid }, { "Tanh", OP_tanh } };
     ir_value_id y = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2));
     if (call_in(c, 3)) y = build_add(&c->b, y, call_in(c, 3));
-    const char *what = call_text(c, "activation", "");
     attr_reals p;
     call_reals(c, "activation_params", &p);
-    for (uint32_t i = 0; i < COUNT_OF(table); i++) {
-        if (strcmp(table[i].name, what) != 0) continue;
-        c->out[0] = build_unary(&c->b, table[i].op, y);
-        return;
-    }
-    if (!*what) c->out[0] = y;
-    else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1)
-        c->out[0] = build_prelu(&c->b, y, build_scalar_like(&c->b, y, p.at[0]));
-    else if ((strcmp(what, "Clip") == 0 || strcmp(what, "HardSigmoid") == 0) && p.count == 2) {
-        const op_id op = *what == 'C' ? OP_clip : OP_hard_sigmoid;
-        const ir_value_id second = build_scalar_like(&c->b, y, p.at[1]), first = build_scalar_like(&c->b, y, p.at[0]);
-        c->out[0] = build_emit(&c->b, op, NULL, (ir_value_id[]){ y, first, second }, 3);
-    } else REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
+    c->out[0] = activated(c, y, call_text(c, "activation", ""), &p);
 }
 
 /* x + skip (+ bias), then a norm: LayerNormalization, or RMS where arg says so. The sum is output 3. */
@@ -279,24 +308,40 @@ void convert_skip_norm(onnx_call *c)
     if (c->count_out > 3) c->out[3] = sum;
 }
 
+/* Input i, which arg 1 has as numbers of 8 bits: their scales are inputs 8 on, their zero points inputs 13 on. index:
+ * the rows that are taken, before they are dequantised; 0: all. */
+static ir_value_id embedding(onnx_call *c, uint32_t i, ir_value_id index)
+{
+    ir_value_id v = call_in(c, i);
+    if (index) v = build_gather(&c->b, v, index, NULL);
+    if (!c->arg || c->b.status) return v;
+    const ir_value_id zero = quirk_scalar_in(c, call_in(c, i + 11)), scale = quirk_scalar_in(c, call_in(c, i + 6));
+    return quirk_dequantize(c, v, scale, zero);
+}
+
 /* com.microsoft's: words, positions and segments looked up, summed and normalised. The second output counts the words
  * of each of the batch, by the mask. */
-void convert_embed_layer_norm(onnx_call *c)
+void convert_embed_layer_norm(onnx_call *c) /* arg 1: QEmbedLayerNormalization */
 {
     static const int64_t words = 1;
     for (uint32_t i = 0; i < 7; i++)
         if (!call_in(c, i) && i != 1 && i != 4) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    for (uint32_t i = 2; i < 7 && c->arg; i++)
+        if (call_in(c, i) && (!call_in(c, i + 6) || !call_in(c, i + 11)))
+            REJECT(c, INVALID_MODEL, "the scale or the zero point of input %u is missing", i);
     if (!call_in(c, 1) != !call_in(c, 4)) REJECT(c, INVALID_MODEL, "segments and their embedding do not come together");
     if (c->b.status) return;
     if (call_rank(c, call_in(c, 0)) != 2) REJECT(c, INVALID_MODEL, "words of rank %u", call_rank(c, call_in(c, 0)));
     const dim batch = call_dim(c, call_in(c, 0), 0), length = call_dim(c, call_in(c, 0), 1);
-    const ir_value_id place = call_in(c, 8) ? call_in(c, 8) : build_iota(&c->b, length);
-    ir_value_id sum = build_gather(&c->b, call_in(c, 3), place, NULL);
-    sum = build_add(&c->b, build_gather(&c->b, call_in(c, 2), call_in(c, 0), NULL), sum);
-    if (call_in(c, 1)) sum = build_add(&c->b, sum, build_gather(&c->b, call_in(c, 4), call_in(c, 1), NULL));
+    const ir_value_id place = call_in(c, 8) && !c->arg ? call_in(c, 8) : build_iota(&c->b, length);
+    ir_value_id sum = embedding(c, 3, place);
+    sum = build_add(&c->b, embedding(c, 2, call_in(c, 0)), sum);
+    if (call_in(c, 1)) sum = build_add(&c->b, sum, embedding(c, 4, call_in(c, 1)));
     if (c->b.status) return;
     ir_value_id out[3] = { 0 };
-    quirk_layer_norm(c, sum, call_in(c, 5), call_in(c, 6), 2, call_real(c, "epsilon", (double)1e-12f), 1, out);
+    const ir_value_id scale = embedding(c, 5, 0), bias = embedding(c, 6, 0);
+    if (c->b.status) return;
+    quirk_layer_norm(c, sum, scale, bias, 2, call_real(c, "epsilon", (double)1e-12f), 1, out);
     c->out[0] = out[0];
     if (c->count_out > 1)
         c->out[1] = call_in(c, 7) ? build_reduced(&c->b, reduce_kind_sum, call_in(c, 7), &words, 1, false)

@@ -264,6 +264,20 @@ void convert_qlinear_pool(onnx_call *c) /* arg: global */
                call_in(c, 0));
 }
 
+void convert_qlinear_reduce_mean(onnx_call *c)
+{
+    const ir_value_id x = dequantized(c, 0);
+    attr_ints axes;
+    if (!call_ints(c, "axes", &axes)) axes.count = 0;
+    const uint32_t rank = call_rank(c, x);
+    for (uint32_t i = 0; i < axes.count; i++) axes.at[i] = call_axis(c, axes.at[i], rank);
+    for (uint32_t i = 0; i < rank && !axes.count; i++) axes.at[i] = i;
+    if (c->b.status) return;
+    const bool keep = call_int(c, "keepdims", 1) != 0;
+    requantize(c, build_reduced(&c->b, reduce_kind_mean, x, axes.at, axes.count ? axes.count : rank, keep), 3,
+               call_in(c, 0));
+}
+
 void convert_qlinear_concat(onnx_call *c)
 {
     const uint32_t n = c->count_in >= 5 ? (c->count_in - 2) / 3 : 0;

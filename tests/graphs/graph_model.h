@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { G_ENVS = 4, G_LANES = 3, G_IN = 12, G_OUT = 6, G_ATTRS = 16, G_SYMBOLS = 8, G_PROFILES = 3,
+enum { G_ENVS = 4, G_LANES = 3, G_IN = 24, G_OUT = 6, G_ATTRS = 16, G_SYMBOLS = 8, G_PROFILES = 3,
        G_IO = 256 };            /* inputs of a model, and outputs */
 #define G_NONE UINT32_MAX
 #define G_STRING 8      /* ONNX's number of text */
