@@ -102,6 +102,9 @@ typedef struct quirk_blocks {
 void        quirk_dynamic_blocks(onnx_call *c, ir_value_id x, ir_value_id second, const quirk_blocks *how);
 /* A constant of f32: [count], or [rows, count / rows] where there is more than one row. */
 ir_value_id quirk_reals(onnx_call *c, const float *at, uint32_t count, uint32_t rows);
+/* A constant's bytes seen as [rows, columns] of numbers of 2, 4 or 8 bits; `what` names it in refusals. */
+ir_value_id quirk_bits_seen(onnx_call *c, ir_value_id v, const char *what, sinter_dtype type, int64_t rows,
+                            int64_t columns);
 /* NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO of scores [B, C]. */
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y);
 /* Keys or values [B, H, S, D] with each head as often as the queries have more of them. */

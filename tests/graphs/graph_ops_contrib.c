@@ -136,6 +136,107 @@ static bool quantized_mean(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* ---- numbers packed in bytes ---- */
+
+static bool packed_table(grow *g, const gop *op)
+{
+    const uint32_t way = grow_below(g, 4); /* i4, u4, bytes of 4 bits, bytes of 8 */
+    const sinter_dtype t = way == 0 ? SINTER_DTYPE_I4 : way == 1 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
+    const int64_t rows = grow_between(g, 1, 7), middle = grow_between(g, 1, 3), block = 16, width = 16 * grow_between(g, 1, 3),
+                  pack = way == 2 ? 2 : 1, last = way < 2 ? grow_below(g, 3) : 0; /* the axis that is gathered */
+    const bool is_3d = grow_one_in(g, 3), has_zeros = grow_one_in(g, 2);
+    const int64_t rank = is_3d ? 3 : 2, gather = last < rank ? last : 0, quantize = rank - 1;
+    const int64_t d[3] = { rows, is_3d ? middle : width / pack, width / pack },
+                  s[3] = { rows, is_3d ? middle : width / block, width / block },
+                  z[3] = { rows, is_3d ? middle : (width / block + pack - 1) / pack, (width / block + pack - 1) / pack };
+    const int64_t size = gather == quantize ? width : gather == 0 ? rows : middle;
+    if (way < 2) grow_since(g, 21);
+    const double low = way == 0 ? -8 : 0, high = way == 3 ? 255 : way == 2 ? 255 : low + 15;
+    const uint32_t i = grow_below(g, 3);
+    const gsize at[2] = { grow_size(g), grow_size(g) };
+    const uint32_t in[4] = {
+        whole(g, t, d, (uint32_t)rank, low, high),
+        grow_leaf(g, grow_one_in(g, 2) ? SINTER_DTYPE_I64 : SINTER_DTYPE_I32, at, i, false,
+                  (gfill){ (double)-size, (double)size - 1, 1, grow_below(g, 999) }),
+        scales(g, s, (uint32_t)rank),
+        has_zeros ? whole(g, t, z, (uint32_t)rank, low, high) : G_ABSENT,
+    };
+    const uint32_t n = finish(g, op, in, has_zeros ? 4 : 3);
+    grow_int(g, n, "bits", way == 3 ? 8 : 4);
+    grow_int(g, n, "block_size", block);
+    grow_int(g, n, "gather_axis", gather);
+    grow_int(g, n, "quantize_axis", grow_one_in(g, 2) ? quantize : -1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool bitsandbytes(grow *g, const gop *op)
+{
+    const int64_t k = grow_between(g, 1, 9) * (grow_one_in(g, 2) ? 8 : 1), n = grow_between(g, 1, 9), block = 16;
+    const bool is_turned = !grow_one_in(g, 4);
+    const int64_t half = (n * k + 1) / 2, blocks = (n * k + block - 1) / block;
+    const gsize d[2] = { grow_size(g), gsize_of(is_turned ? k : n) };
+    const uint32_t in[3] = { grow_shaped(g, SINTER_DTYPE_F32, d, 2), whole(g, SINTER_DTYPE_U8, &half, 1, 0, 255),
+                             scales(g, &blocks, 1) };
+    const uint32_t node = finish(g, op, in, 3);
+    grow_int(g, node, "K", k);
+    grow_int(g, node, "N", n);
+    grow_int(g, node, "block_size", block);
+    grow_int(g, node, "quant_type", grow_below(g, 2));
+    if (!is_turned) grow_int(g, node, "transB", 0);
+    return grow_end(g, node, 1) != G_NONE;
+}
+
+/* ---- mixtures of experts; arg 1: with packed weights ---- */
+
+static bool mixture(grow *g, const gop *op)
+{
+    static const char *const names[] = { "relu", "gelu", "silu", "identity", "swiglu", "swiglu", "swiglu", "relu2" };
+    const bool is_packed = op->arg != 0, in_blocks = is_packed && grow_one_in(g, 2), has_zeros = grow_one_in(g, 3);
+    const uint32_t what = grow_below(g, COUNT_OF(names)), fusion = what == 5 ? 1 : what == 6 ? 2 : 0;
+    const bool has_third = what == 4 || (what < 3 && grow_one_in(g, 3)), has_bias = grow_one_in(g, 2), is_3d = grow_one_in(g, 2);
+    const int64_t count = grow_between(g, 1, 4), step = is_packed ? (in_blocks ? 16 : 2) : 1,
+                  hidden = step * grow_between(g, 1, 3), inner = step * grow_between(g, 1, 3),
+                  bits = grow_one_in(g, 2) ? 4 : 8;
+    gsize tokens = grow_size(g), lines = tokens;
+    const gsize batch = grow_size(g), d2[2] = { tokens, gsize_of(hidden) }, d3[3] = { batch, tokens, gsize_of(hidden) };
+    for (uint32_t k = 0; k < G_ENVS && is_3d; k++) lines.at[k] = batch.at[k] * tokens.at[k];
+    const gsize r[2] = { lines, gsize_of(count) };
+    uint32_t in[15];
+    for (uint32_t i = 0; i < 15; i++) in[i] = G_ABSENT;
+    in[0] = is_3d ? grow_shaped(g, SINTER_DTYPE_F32, d3, 3) : grow_shaped(g, SINTER_DTYPE_F32, d2, 2);
+    in[1] = grow_leaf(g, SINTER_DTYPE_F32, r, 2, false, (gfill){ -2, 2, 0, grow_below(g, 999) });
+    const int64_t rows[3] = { fusion ? 2 * inner : inner, hidden, inner }, columns[3] = { hidden, inner, hidden };
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t at = is_packed ? 2 + 3 * i : 2 + 2 * i, bias = is_packed ? at + 2 : at + 1;
+        if (i == 2 && !has_third) continue;
+        if (has_bias) in[bias] = weight(g, count, rows[i], 2);
+        if (!is_packed) {
+            in[at] = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ count, rows[i], columns[i] }, 3, 0.5);
+            continue;
+        }
+        const int64_t w[3] = { count, rows[i], columns[i] * bits / 8 }, blocks = columns[i] / 16,
+                      s[3] = { count, rows[i], blocks }, wide = in_blocks ? blocks : rows[i],
+                      few = (wide * bits + 7) / 8, z[3] = { count, in_blocks ? rows[i] : few, few };
+        in[at] = whole(g, SINTER_DTYPE_U8, w, 3, 0, 255);
+        in[at + 1] = scales(g, s, in_blocks ? 3 : 2);
+        if (has_zeros) in[11 + i] = whole(g, SINTER_DTYPE_U8, z, in_blocks ? 3 : 2, 0, 255);
+    }
+    if (is_packed && grow_one_in(g, 4)) in[14] = grow_leaf(g, SINTER_DTYPE_F32, r, 2, false, (gfill){ 0.25, 1, 0, 3 });
+    const uint32_t n = finish(g, op, in, is_packed ? 15 : 8);
+    grow_int(g, n, "k", grow_between(g, 1, count));
+    grow_text(g, n, "activation_type", names[what]);
+    if (fusion) grow_int(g, n, "swiglu_fusion", fusion);
+    if (grow_one_in(g, 2)) grow_int(g, n, "normalize_routing_weights", 1);
+    if (what >= 4 && what < 7 && grow_one_in(g, 2)) {
+        grow_real(g, n, "activation_alpha", 1.702);
+        grow_real(g, n, "activation_beta", 1);
+        grow_real(g, n, "swiglu_limit", 1.5);
+    }
+    if (is_packed) grow_int(g, n, "expert_weight_bits", bits);
+    if (in_blocks) grow_int(g, n, "block_size", 16);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 /* clang-format off */
 #define MICROSOFT "com.microsoft."
 const gop gops_contrib[] = {
@@ -143,6 +244,10 @@ const gop gops_contrib[] = {
     { MICROSOFT "QEmbedLayerNormalization", 1, 0, 1, quantized_embedding, 0, 0, 0 },
     { MICROSOFT "FusedGemm", 1, 0, 1, fused_gemm, 0, 0, 0 },
     { MICROSOFT "QLinearReduceMean", 1, 0, 1, quantized_mean, 0, 0, 0 },
+    { MICROSOFT "GatherBlockQuantized", 1, 0, 1, packed_table, 0, 0, 0 },
+    { MICROSOFT "MatMulBnb4", 1, 0, 1, bitsandbytes, 0, 0, 0 },
+    { MICROSOFT "MoE", 1, 0, 1, mixture, 0, 0, 0 },
+    { MICROSOFT "QMoE", 1, 14628, 1, mixture, 1, 0, 0 },
     { 0 },
 };
 /* clang-format on */
