@@ -273,22 +273,26 @@ void convert_bit_shift(onnx_call *c)
     c->out[0] = build_binary(&c->b, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
 }
 
-void convert_dropout(onnx_call *c)
+void convert_dropout(onnx_call *c) /* arg 1: com.microsoft's BiasDropout: bias and residual come in between */
 {
-    const ir_value_id x = call_in(c, 0);
-    const ir_value_id training = c->version >= 12 ? call_in(c, 2) : 0;
+    ir_value_id x = call_in(c, 0);
+    const uint32_t first = c->arg ? 3 : 1;
+    const bool is_new = c->arg || c->version >= 12;
+    const ir_value_id training = is_new ? call_in(c, first + 1) : 0;
     double on = 0, ratio = 0.5;
+    if (c->arg) x = build_add(&c->b, x, call_in(c, 1));
+    if (c->arg && call_in(c, 2)) x = build_add(&c->b, x, call_in(c, 2));
     if (training && !ir_const_scalar(c->b.g, training, &on))
         REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
-    if (call_in(c, 1) && c->version >= 12 && on != 0 && !ir_const_scalar(c->b.g, call_in(c, 1), &ratio))
+    if (call_in(c, first) && is_new && on != 0 && !ir_const_scalar(c->b.g, call_in(c, first), &ratio))
         REJECT(c, UNSUPPORTED, "ratio is computed while the model runs");
     if (on != 0 && ratio != 0) REJECT(c, UNSUPPORTED, "training mode");
-    c->out[0] = build_identity(&c->b, x);
+    c->out[0] = c->arg ? x : build_identity(&c->b, x);
     if (!call_wants(c, 1)) return;
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, d);
     c->out[1] =
-        build_expanded(&c->b, build_scalar(&c->b, c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
+        build_expanded(&c->b, build_scalar(&c->b, c->arg || c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
 }
 
 void convert_binarizer(onnx_call *c)

@@ -31,6 +31,28 @@ void convert_dft(onnx_call *c)
     c->out[0] = dft(c, x, axis, call_int(c, "inverse", 0) != 0, call_int(c, "onesided", 0) != 0, length);
 }
 
+/* com.microsoft's Rfft and Irfft over the last axis of the signal. */
+void convert_rfft(onnx_call *c) /* arg 1: the inverse */
+{
+    dim d[SINTER_RANK_MAX];
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_shape(c, x, d);
+    const int64_t axes = call_int(c, "signal_ndim", 1);
+    if (axes != 1) REJECT(c, UNSUPPORTED, "attribute signal_ndim is %lld, 1 is wanted", (long long)axes);
+    if (call_int(c, "normalized", 0)) REJECT(c, UNSUPPORTED, "attribute normalized is 1");
+    if (!call_int(c, "onesided", 1)) REJECT(c, UNSUPPORTED, "attribute onesided is 0");
+    if (!x || rank < 1 + (uint32_t)c->arg || rank >= SINTER_RANK_MAX)
+        REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
+    if (c->b.status) return;
+    if (!c->arg) {
+        c->out[0] = dft(c, build_unsqueezed(&c->b, x, rank), rank - 1, false, true, DIM_NONE);
+        return;
+    }
+    const dim two = call_k(c, 2), length = dim_mul(c->b.g->dims, dim_sub(c->b.g->dims, d[rank - 2], call_k(c, 1)), two);
+    if (d[rank - 1] != two) REJECT(c, INVALID_MODEL, "the last axis does not have real and imaginary parts");
+    if (!c->b.status) c->out[0] = build_squeezed(&c->b, dft(c, x, rank - 2, true, true, length), rank - 1);
+}
+
 void convert_stft(onnx_call *c)
 {
     dim_table *t = c->b.g->dims;

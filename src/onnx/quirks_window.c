@@ -164,7 +164,7 @@ void convert_conv_integer(onnx_call *c)
     c->out[0] = quirk_conv_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
 }
 
-void convert_conv_transpose(onnx_call *c)
+void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads are a constant input */
 {
     quirk_window_attrs k;
     attr_ints out_pad, size;
@@ -174,7 +174,15 @@ void convert_conv_transpose(onnx_call *c)
     list_of(c, "strides", n, 1, 1, &k.stride);
     list_of(c, "dilations", n, 1, 1, &k.dilation);
     list_of(c, "output_padding", n, 0, 0, &out_pad);
-    list_of(c, "pads", 2 * n, 0, -WINDOW_MAX, &k.pad);
+    if (c->arg && call_in(c, 2)) {
+        (void)call_const_ints(c, call_in(c, 2), "the pads", k.pad.at, ATTR_INTS_MAX, &k.pad.count);
+        if (k.pad.count != 2 * n) REJECT(c, INVALID_MODEL, "%u pads, %u are wanted", k.pad.count, 2 * n);
+        for (uint32_t i = 0; i < k.pad.count && !c->b.status; i++)
+            if (k.pad.at[i] < -WINDOW_MAX || k.pad.at[i] > WINDOW_MAX)
+                REJECT(c, INVALID_MODEL, "a pad of %lld", (long long)k.pad.at[i]);
+    } else {
+        list_of(c, "pads", 2 * n, 0, -WINDOW_MAX, &k.pad);
+    }
     const char *mode = call_text(c, "auto_pad", "NOTSET");
     const bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
     const bool sized = call_ints(c, "output_shape", &size) && size.count;
@@ -208,7 +216,7 @@ void convert_conv_transpose(onnx_call *c)
     a->pad = k.pad;
     a->out_pad = out_pad;
     a->groups = groups_of(c, "group");
-    c->out[0] = quirk_bias(c, build_conv_transpose(&c->b, x, w, a), call_in(c, 2));
+    c->out[0] = quirk_bias(c, build_conv_transpose(&c->b, x, w, a), call_in(c, c->arg ? 3 : 2));
 }
 
 void convert_deform_conv(onnx_call *c)
@@ -236,6 +244,44 @@ static ir_value_id lowest(onnx_call *c, ir_value_id x)
     if (dtype_is_float(type)) return build_scalar(&c->b, type, -(double)INFINITY);
     dtype_int_range(type, &min, &max);
     return build_scalar_i64(&c->b, type, min);
+}
+
+/* From [N, …, C] to [N, C, …], or back. */
+static ir_value_id channels_moved(onnx_call *c, ir_value_id x, bool to_last)
+{
+    int64_t perm[SINTER_RANK_MAX] = { 0 };
+    const uint32_t rank = call_rank(c, x);
+    if (!x || c->b.status) return 0;
+    if (rank < 3) REJECT(c, INVALID_MODEL, "an input of rank %u with the channels last", rank);
+    for (uint32_t i = 1; i < rank; i++) perm[i] = to_last ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
+    return build_permuted(&c->b, x, perm, rank);
+}
+
+/* com.microsoft's NhwcConv, NhwcFusedConv and NhwcMaxPool: the operator of arg between two transposes. */
+static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t more)
+{
+    const ir_value_id *given = c->in;
+    ir_value_id in[4] = { 0 };
+    const uint32_t count = c->count_in;
+    if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    for (uint32_t i = 0; i < count && i < 4; i++) in[i] = i == 0 || i == more ? channels_moved(c, c->in[i], false) : c->in[i];
+    if (c->b.status) return;
+    c->in = in;
+    c->count_in = count < 4 ? count : 4;
+    convert(c);
+    c->in = given;
+    c->count_in = count;
+    c->out[0] = channels_moved(c, c->out[0], true);
+}
+
+void convert_nhwc_conv(onnx_call *c)
+{
+    channels_last(c, convert_fused_conv, 3);
+}
+
+void convert_nhwc_max_pool(onnx_call *c)
+{
+    channels_last(c, convert_max_pool, 0);
 }
 
 void convert_max_pool(onnx_call *c)
