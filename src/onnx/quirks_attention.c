@@ -3,12 +3,12 @@
  *
  * All masks become one, boolean as long as possible. The canonical op's own causal mask is used where its corner is the
  * same: where the keys before the first query are exactly the cached ones. */
-#include "onnx/quirks.h"
+#include "onnx/quirks_attention.h"
 #include <math.h>
 #include <string.h>
 
 /* [B, S, H*D] to [B, H, S, D] */
-static ir_value_id heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
+ir_value_id quirk_heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
     dim d[SINTER_RANK_MAX];
@@ -21,7 +21,7 @@ static ir_value_id heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
     return build_permuted(&c->b, build_shaped(&c->b, v, split, 4), perm, 4);
 }
 
-static ir_value_id heads_together(onnx_call *c, ir_value_id v)
+ir_value_id quirk_heads_together(onnx_call *c, ir_value_id v)
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
     dim d[SINTER_RANK_MAX];
@@ -30,7 +30,7 @@ static ir_value_id heads_together(onnx_call *c, ir_value_id v)
     return build_shaped(&c->b, build_permuted(&c->b, v, perm, 4), flat, 3);
 }
 
-static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both masks: boolean, or one with a number */
+ir_value_id quirk_masks_joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both masks: boolean, or one with a number */
 {
     if (!a || !b) return a ? a : b;
     const bool bool_a = call_type(c, a) == SINTER_DTYPE_BOOL, bool_b = call_type(c, b) == SINTER_DTYPE_BOOL;
@@ -39,12 +39,6 @@ static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both ma
     const ir_value_id flag = bool_a ? a : b, number = bool_a ? b : a;
     return build_where(&c->b, flag, number, build_scalar_like(&c->b, number, -(double)INFINITY));
 }
-
-typedef struct heads {
-    ir_value_id q, k, v, mask;
-    double scale, softcap;
-    bool causal;
-} heads;
 
 ir_value_id quirk_repeat_heads(onnx_call *c, ir_value_id k, ir_value_id q)
 {
@@ -66,7 +60,7 @@ static ir_value_id band(onnx_call *c, ir_value_id rows, ir_value_id columns, ir_
     return build_binary(&c->b, below ? OP_le : OP_ge, columns, at);
 }
 
-static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
+static void masks(onnx_call *c, quirk_heads *h, dim past, ir_value_id lengths)
 {
     dim_table *t = c->b.g->dims;
     const dim s = call_dim(c, h->q, 2), total = call_dim(c, h->k, 2);
@@ -94,11 +88,11 @@ static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
         if (call_rank(c, lengths) == 0) d[0] = call_k(c, 1);
         lengths = build_shaped(&c->b, build_typed(&c->b, lengths, SINTER_DTYPE_I64), d, 4);
         offset = build_sub(&c->b, lengths, build_sizes(&c->b, &s, 1, true));
-        h->mask = joined(c, h->mask, build_lt(&c->b, columns, lengths));
+        h->mask = quirk_masks_joined(c, h->mask, build_lt(&c->b, columns, lengths));
     }
-    if (h->causal) h->mask = joined(c, h->mask, band(c, rows, columns, offset, 0, true));
-    if (right >= 0) h->mask = joined(c, h->mask, band(c, rows, columns, offset, right, true));
-    if (left >= 0) h->mask = joined(c, h->mask, band(c, rows, columns, offset, -left, false));
+    if (h->causal) h->mask = quirk_masks_joined(c, h->mask, band(c, rows, columns, offset, 0, true));
+    if (right >= 0) h->mask = quirk_masks_joined(c, h->mask, band(c, rows, columns, offset, right, true));
+    if (left >= 0) h->mask = quirk_masks_joined(c, h->mask, band(c, rows, columns, offset, -left, false));
     h->causal = false;
 }
 
@@ -109,7 +103,7 @@ ir_value_id quirk_head_scale(onnx_call *c, dim size)
 }
 
 /* The default scale. If only a run knows the size of a head, the query takes the scale up. */
-static void scale_default(onnx_call *c, heads *h)
+void quirk_scale_default(onnx_call *c, quirk_heads *h)
 {
     int64_t size = 0;
     h->scale = 1;
@@ -120,7 +114,7 @@ static void scale_default(onnx_call *c, heads *h)
     else if (size > 0) h->scale = 1 / sqrt((double)size);
 }
 
-static ir_value_id attended(onnx_call *c, const heads *h)
+ir_value_id quirk_attended(onnx_call *c, const quirk_heads *h)
 {
     attrs_attention *a = DEFAULTS(attention);
     a->scale = h->scale;
@@ -130,7 +124,7 @@ static ir_value_id attended(onnx_call *c, const heads *h)
 }
 
 /* The scores, at one of four stages, for those who ask to see them. */
-static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
+ir_value_id quirk_scores(onnx_call *c, const quirk_heads *h, int64_t mode, dim past)
 {
     const ir_value_id k = quirk_repeat_heads(c, h->k, h->q);
     const double root = sqrt(h->scale);
@@ -147,7 +141,7 @@ static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
     if (h->causal) {
         const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, h->q, 2)), 1);
         const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, h->k, 2)), 0);
-        mask = joined(c, mask, band(c, rows, columns, build_sizes(&c->b, &past, 1, true), 0, true));
+        mask = quirk_masks_joined(c, mask, band(c, rows, columns, build_sizes(&c->b, &past, 1, true), 0, true));
     }
     const bool is_bool = mask && call_type(c, mask) == SINTER_DTYPE_BOOL;
     if (is_bool) y = build_where(&c->b, mask, y, build_scalar_like(&c->b, y, -(double)INFINITY));
@@ -166,9 +160,9 @@ void convert_attention(onnx_call *c)
 {
     const bool flat = call_rank(c, call_in(c, 0)) == 3;
     const int64_t q_heads = call_int(c, "q_num_heads", 0), kv_heads = call_int(c, "kv_num_heads", q_heads);
-    heads h = { .q = heads_apart(c, call_in(c, 0), q_heads), .mask = call_in(c, 3) };
-    h.k = heads_apart(c, call_in(c, 1), kv_heads);
-    h.v = heads_apart(c, call_in(c, 2), kv_heads);
+    quirk_heads h = { .q = quirk_heads_apart(c, call_in(c, 0), q_heads), .mask = call_in(c, 3) };
+    h.k = quirk_heads_apart(c, call_in(c, 1), kv_heads);
+    h.v = quirk_heads_apart(c, call_in(c, 2), kv_heads);
     h.softcap = call_real(c, "softcap", 0);
     if (h.mask && call_type(c, h.mask) != SINTER_DTYPE_BOOL)
         h.mask = build_typed(&c->b, h.mask, call_type(c, h.q)); /* is added */
@@ -185,19 +179,19 @@ void convert_attention(onnx_call *c)
     const ir_value_id values = h.v; /* may have a type of their own */
     h.v = build_typed(&c->b, h.v, call_type(c, h.q));
     if (call_attr(c, "scale")) h.scale = call_real(c, "scale", 1);
-    else scale_default(c, &h);
+    else quirk_scale_default(c, &h);
     if (c->b.status) return;
     masks(c, &h, past, call_in(c, 6));
-    const ir_value_id y = attended(c, &h);
-    c->out[0] = flat ? heads_together(c, y) : y;
+    const ir_value_id y = quirk_attended(c, &h);
+    c->out[0] = flat ? quirk_heads_together(c, y) : y;
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = values;
-    if (call_wants(c, 3)) c->out[3] = scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
+    if (call_wants(c, 3)) c->out[3] = quirk_scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 
 /* A padding mask of com.microsoft's operators as numbers that are added: integers that say of each key whether it
  * counts, [B, T] or [B, S, T], or how many of the keys count, [B]. Keys that do not count get mask_filter_value. */
-static ir_value_id padding(onnx_call *c, ir_value_id mask, const heads *h)
+ir_value_id quirk_padding(onnx_call *c, ir_value_id mask, const quirk_heads *h)
 {
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = mask ? call_shape(c, mask, d) : 0;
@@ -239,9 +233,9 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
         } else if (call_in(c, 3)) {
             REJECT(c, UNSUPPORTED, "a bias for heads that are apart already");
         }
-        in[i] = heads_apart(c, in[i], n);
+        in[i] = quirk_heads_apart(c, in[i], n);
     }
-    heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
+    quirk_heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
     if (!call_in(c, 6) != !call_in(c, 7)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
     if (c->b.status || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4) {
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
@@ -254,13 +248,13 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
         h.v = build_concat(&c->b, (ir_value_id[]){ call_in(c, 7), h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
     h.scale = call_real(c, "scale", 0);
-    if (h.scale == 0) scale_default(c, &h);
+    if (h.scale == 0) quirk_scale_default(c, &h);
     h.causal = call_int(c, "unidirectional", 0) != 0;
-    h.mask = joined(c, h.mask, padding(c, call_in(c, 4), &h));
+    h.mask = quirk_masks_joined(c, h.mask, quirk_padding(c, call_in(c, 4), &h));
     if (c->b.status) return;
     if (h.causal && dim_sub(c->b.g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
         REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
-    c->out[0] = heads_together(c, attended(c, &h));
+    c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
 }
@@ -287,8 +281,8 @@ void convert_attention_packed(onnx_call *c)
     if (call_in(c, 2)) x = build_add(&c->b, x, call_in(c, 2));
     int64_t from = 0;
     for (uint32_t i = 0; i < 3; from += sizes.at[i++])
-        part[i] = heads_apart(c, build_part(&c->b, x, 2, call_k(c, from), 1, call_k(c, sizes.at[i])), n);
-    heads h = {
+        part[i] = quirk_heads_apart(c, build_part(&c->b, x, 2, call_k(c, from), 1, call_k(c, sizes.at[i])), n);
+    quirk_heads h = {
         part[0], part[1], part[2], call_in(c, 5), call_real(c, "scale", 0), 0, call_int(c, "unidirectional", 0) != 0
     };
     for (uint32_t i = 0; i < 2 && call_in(c, 4); i++) { /* [2, B, H, P, D] */
@@ -298,8 +292,8 @@ void convert_attention_packed(onnx_call *c)
         else h.v = build_concat(&c->b, (ir_value_id[]){ past, h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
     if (!c->b.status && call_size(c, h.q, 3, &size) && h.scale == 0) h.scale = 1 / sqrt((double)size);
-    h.mask = joined(c, h.mask, padding(c, call_in(c, 3), &h));
-    c->out[0] = heads_together(c, attended(c, &h));
+    h.mask = quirk_masks_joined(c, h.mask, quirk_padding(c, call_in(c, 3), &h));
+    c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (call_wants(c, 1)) {
         const ir_value_id k = build_unsqueezed(&c->b, h.k, 0), v = build_unsqueezed(&c->b, h.v, 0);
         c->out[1] = build_concat(&c->b, (ir_value_id[]){ k, v }, 2, &(attrs_concat){ .axis = 0 });
@@ -495,18 +489,18 @@ void convert_group_query_attention(onnx_call *c)
         x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
     if (c->b.status) return;
-    heads h = { .q = x[0], .k = cached(c, &at, call_in(c, 3), x[1]) };
+    quirk_heads h = { .q = x[0], .k = cached(c, &at, call_in(c, 3), x[1]) };
     h.v = cached(c, &at, call_in(c, 4), x[2]);
     h.scale = call_real(c, "scale", 0);
     h.softcap = call_real(c, "softcap", 0);
-    if (h.scale == 0) scale_default(c, &h);
+    if (h.scale == 0) quirk_scale_default(c, &h);
     if (c->b.status) return;
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
     const ir_value_id start = build_shaped(&c->b, at.start, each, 4);
     const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0);
     h.mask = band(c, build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1), columns, start, 0, true);
-    h.mask = joined(c, h.mask, call_in(c, 10));
-    c->out[0] = heads_together(c, attended(c, &h));
+    h.mask = quirk_masks_joined(c, h.mask, call_in(c, 10));
+    c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
 }
