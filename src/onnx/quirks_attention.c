@@ -30,7 +30,8 @@ ir_value_id quirk_heads_together(onnx_call *c, ir_value_id v)
     return build_shaped(&c->b, build_permuted(&c->b, v, perm, 4), flat, 3);
 }
 
-ir_value_id quirk_masks_joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both masks: boolean, or one with a number */
+ir_value_id quirk_masks_joined(onnx_call *c, ir_value_id a,
+                               ir_value_id b) /* both masks: boolean, or one with a number */
 {
     if (!a || !b) return a ? a : b;
     const bool bool_a = call_type(c, a) == SINTER_DTYPE_BOOL, bool_b = call_type(c, b) == SINTER_DTYPE_BOOL;

@@ -13,26 +13,29 @@ static ir_value_id layout_of(onnx_call *c, ir_value_id starts, ir_value_id place
     uint32_t count = 0;
     const int64_t d[3] = { layouts, blocks, blocks };
     view v;
-    if (!call_size(c, places, 1, &most) || most < 0 || most > 1 << 24 || !dim_is(c->b.g->dims, call_dim(c, places, 0), layouts))
+    if (!call_size(c, places, 1, &most) || most < 0 || most > 1 << 24 ||
+        !dim_is(c->b.g->dims, call_dim(c, places, 0), layouts))
         REJECT(c, UNSUPPORTED, "block_col_indices of a size that is not known, or of other layouts");
     if (c->b.status) return 0;
     const size_t row = (size_t)blocks + 1, lines = (size_t)layouts;
-    int64_t *from = ARENA_NEW(&c->b.g->a, int64_t, lines * row), *at = ARENA_NEW(&c->b.g->a, int64_t, lines * (size_t)most + 1);
-    bool *seen = ARENA_NEW(&c->b.g->a, bool, lines * (size_t)blocks * (size_t)blocks);
+    int64_t *from = ARENA_NEW(&c->b.g->a, int64_t, lines * row),
+            *at = ARENA_NEW(&c->b.g->a, int64_t, lines * (size_t)most + 1);
+    bool *seen = ARENA_NEW(&c->b.g->a, bool, lines *(size_t)blocks *(size_t)blocks);
     if (!from || !at || !seen || !view_init(&v, SINTER_DTYPE_BOOL, 3, d, seen)) {
         c->b.status = FAIL_MEMORY(c->e, "the graph");
         return 0;
     }
     memset(seen, 0, lines * (size_t)blocks * (size_t)blocks);
     if (!call_const_ints(c, starts, "block_row_indices", from, (uint32_t)(lines * row), &count)) return 0;
-    if (most && !call_const_ints(c, places, "block_col_indices", at, (uint32_t)(lines * (size_t)most), &count)) return 0;
+    if (most && !call_const_ints(c, places, "block_col_indices", at, (uint32_t)(lines * (size_t)most), &count))
+        return 0;
     for (int64_t l = 0; l < layouts; l++)
         for (int64_t i = 0; i < blocks; i++)
             for (int64_t k = from[l * (blocks + 1) + i]; k < from[l * (blocks + 1) + i + 1]; k++) {
                 const int64_t to = k >= 0 && k < most ? at[l * most + k] : -1;
                 if (to < 0 || to >= blocks) {
-                    REJECT(c, INVALID_MODEL, "block_col_indices has no block for entry %lld of layout %lld", (long long)k,
-                           (long long)l);
+                    REJECT(c, INVALID_MODEL, "block_col_indices has no block for entry %lld of layout %lld",
+                           (long long)k, (long long)l);
                     return 0;
                 }
                 seen[(l * blocks + i) * blocks + to] = true;
@@ -56,23 +59,28 @@ void convert_sparse_attention(onnx_call *c)
         if (!call_in(c, i) && i != 1 && i != 2) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (c->b.status) return;
     const ir_value_id starts = call_in(c, 5), past = call_in(c, 3);
-    if (call_rank(c, call_in(c, 0)) != 3 || call_rank(c, past) != 4 || call_rank(c, starts) != 2 || call_rank(c, call_in(c, 6)) != 2)
+    if (call_rank(c, call_in(c, 0)) != 3 || call_rank(c, past) != 4 || call_rank(c, starts) != 2 ||
+        call_rank(c, call_in(c, 6)) != 2)
         REJECT(c, INVALID_MODEL, "queries, caches or blocks of another rank than 3, 4 and 2");
     if (!c->b.status && (!call_size(c, starts, 0, &layouts) || !call_size(c, starts, 1, &row)))
         REJECT(c, UNSUPPORTED, "block_row_indices of a size that is not known");
-    if (!c->b.status && (layouts < 1 || row < 2 || layouts > 1 << 12 || row > 1 << 12 || n < 1 || n % layouts || size < 1 || size > 1 << 20))
-        REJECT(c, INVALID_MODEL, "%lld heads with %lld layouts of %lld blocks of %lld", (long long)n, (long long)layouts,
-               (long long)row - 1, (long long)size);
+    if (!c->b.status && (layouts < 1 || row < 2 || layouts > 1 << 12 || row > 1 << 12 || n < 1 || n % layouts ||
+                         size < 1 || size > 1 << 20))
+        REJECT(c, INVALID_MODEL, "%lld heads with %lld layouts of %lld blocks of %lld", (long long)n,
+               (long long)layouts, (long long)row - 1, (long long)size);
     if (c->b.status) return;
     const ir_value_id layout = layout_of(c, starts, call_in(c, 6), layouts, row - 1);
     if (c->b.status) return;
-    const dim batch = call_dim(c, call_in(c, 0), 0), tokens = call_dim(c, call_in(c, 0), 1), length = call_dim(c, past, 2);
+    const dim batch = call_dim(c, call_in(c, 0), 0), tokens = call_dim(c, call_in(c, 0), 1),
+              length = call_dim(c, past, 2);
     const dim column[2] = { batch, call_k(c, 1) };
     const ir_value_id lengths = build_shaped(&c->b, build_typed(&c->b, call_in(c, 8), SINTER_DTYPE_I64), &batch, 1),
-                      zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0), before = build_sub(&c->b, lengths, build_sizes(&c->b, &tokens, 1, true)),
+                      zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0),
+                      before = build_sub(&c->b, lengths, build_sizes(&c->b, &tokens, 1, true)),
                       start = build_shaped(&c->b, build_max(&c->b, before, zero), column, 2),
                       query = build_add(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, tokens), 0), start),
-                      lines = build_gather(&c->b, layout, block_of(c, query, size, row - 1), &(attrs_gather){ .axis = 1 }),
+                      lines =
+                          build_gather(&c->b, layout, block_of(c, query, size, row - 1), &(attrs_gather){ .axis = 1 }),
                       keys = block_of(c, build_iota(&c->b, length), size, row - 1);
     ir_value_id mask = build_gather(&c->b, lines, keys, &(attrs_gather){ .axis = 3 }); /* [layouts, B, S, T] */
     mask = build_permuted(&c->b, mask, batch_first, 4);
@@ -81,8 +89,17 @@ void convert_sparse_attention(onnx_call *c)
     mask = build_shaped(&c->b, build_expanded(&c->b, build_unsqueezed(&c->b, mask, 1), wide, 5), all, 4);
     const ir_value_id *given = c->in, one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
     const uint32_t count = c->count_in;
-    const ir_value_id in[11] = { call_in(c, 0), call_in(c, 1), call_in(c, 2), past, call_in(c, 4), build_sub(&c->b, lengths, one),
-                                 build_sizes(&c->b, &length, 1, true), call_in(c, 9), call_in(c, 10), 0, mask };
+    const ir_value_id in[11] = { call_in(c, 0),
+                                 call_in(c, 1),
+                                 call_in(c, 2),
+                                 past,
+                                 call_in(c, 4),
+                                 build_sub(&c->b, lengths, one),
+                                 build_sizes(&c->b, &length, 1, true),
+                                 call_in(c, 9),
+                                 call_in(c, 10),
+                                 0,
+                                 mask };
     if (c->b.status) return;
     c->in = in;
     c->count_in = 11;
@@ -170,7 +187,8 @@ void convert_decoder_attention(onnx_call *c) /* DecoderMaskedMultiHeadAttention 
                   .is_shared = call_int(c, "past_present_share_buffer", 0) != 0 };
     if (call_in(c, 9)) REJECT(c, UNSUPPORTED, "cache_indirection, caches of several beams");
     if (n < 1 || call_rank(c, call_in(c, 0)) != 3 || !key != !value)
-        REJECT(c, INVALID_MODEL, "%lld heads, queries of rank %u, or a key without a value", (long long)n, call_rank(c, call_in(c, 0)));
+        REJECT(c, INVALID_MODEL, "%lld heads, queries of rank %u, or a key without a value", (long long)n,
+               call_rank(c, call_in(c, 0)));
     if (c->b.status) return;
     const bool is_cross = key && call_rank(c, key) == 4; /* its keys are a cache already */
     if (is_cross) {
@@ -210,14 +228,15 @@ void convert_decoder_self_attention(onnx_call *c) /* DecoderMaskedSelfAttention:
     for (uint32_t i = 0; i < 5; i++)
         if (!call_in(c, i) && i != 3) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (n < 1 || call_rank(c, call_in(c, 0)) != 3 || call_rank(c, call_in(c, 4)) != 5)
-        REJECT(c, INVALID_MODEL, "%lld heads, an input of rank %u, or a cache of rank %u", (long long)n, call_rank(c, call_in(c, 0)),
-               call_rank(c, call_in(c, 4)));
+        REJECT(c, INVALID_MODEL, "%lld heads, an input of rank %u, or a cache of rank %u", (long long)n,
+               call_rank(c, call_in(c, 0)), call_rank(c, call_in(c, 4)));
     if (!c->b.status && !call_size(c, call_in(c, 1), 1, &all)) REJECT(c, UNSUPPORTED, "weights of a size that varies");
     if (!call_ints(c, "qkv_hidden_sizes", &sizes) || !sizes.count) {
         sizes.count = 3;
         for (uint32_t i = 0; i < 3; i++) sizes.at[i] = all / 3;
     }
-    if (!c->b.status && (sizes.count != 3 || sizes.at[0] + sizes.at[1] + sizes.at[2] != all || sizes.at[0] % n || sizes.at[2] % n))
+    if (!c->b.status &&
+        (sizes.count != 3 || sizes.at[0] + sizes.at[1] + sizes.at[2] != all || sizes.at[0] % n || sizes.at[2] % n))
         REJECT(c, INVALID_MODEL, "heads of sizes that the weights do not have");
     if (c->b.status) return;
     const ir_value_id x = build_add(&c->b, build_matmul(&c->b, call_in(c, 0), call_in(c, 1), NULL), call_in(c, 2));
@@ -250,7 +269,8 @@ static ir_value_id restored(onnx_call *c, ir_value_id x, ir_value_id offset)
     call_shape(c, offset, d);
     call_shape(c, x, to);
     const dim full[2] = { dim_mul(c->b.g->dims, d[0], d[1]), to[1] }, apart[3] = { d[0], d[1], to[1] };
-    const ir_value_id at = build_unsqueezed(&c->b, build_typed(&c->b, places_of(c, offset, to[0]), SINTER_DTYPE_I64), 1),
+    const ir_value_id at =
+                          build_unsqueezed(&c->b, build_typed(&c->b, places_of(c, offset, to[0]), SINTER_DTYPE_I64), 1),
                       none = build_expanded(&c->b, build_scalar_like(&c->b, x, 0), full, 2);
     return build_shaped(&c->b, build_scatter_nd(&c->b, none, at, x, NULL), apart, 3);
 }
@@ -276,7 +296,8 @@ void convert_remove_padding(onnx_call *c)
     const ir_value_id x = call_in(c, 0), counts = call_in(c, 1);
     dim d[SINTER_RANK_MAX];
     if (!x || !counts || call_shape(c, x, d) != 3 || call_rank(c, counts) != 1)
-        REJECT(c, INVALID_MODEL, "an input of rank %u with counts of rank %u, 3 and 1 are wanted", call_rank(c, x), call_rank(c, counts));
+        REJECT(c, INVALID_MODEL, "an input of rank %u with counts of rank %u, 3 and 1 are wanted", call_rank(c, x),
+               call_rank(c, counts));
     if (c->b.status) return;
     const dim all = dim_mul(c->b.g->dims, d[0], d[1]), flat[2] = { all, d[2] };
     const sinter_dtype type = call_type(c, counts);
@@ -287,7 +308,8 @@ void convert_remove_padding(onnx_call *c)
     a->axis = 0;
     c->out[0] = build_compress(&c->b, build_shaped(&c->b, x, flat, 2), keep, a);
     if (call_wants(c, 1)) { /* places in order, those of padding behind all others */
-        const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0), behind = build_sizes(&c->b, &all, 1, true),
+        const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0),
+                          behind = build_sizes(&c->b, &all, 1, true),
                           key = build_add(&c->b, build_iota(&c->b, all), build_where(&c->b, keep, zero, behind));
         attrs_top_k *top = DEFAULTS(top_k);
         top->largest = 0;
@@ -310,14 +332,16 @@ static void packed_attended(onnx_call *c, ir_value_id *part, ir_value_id offset,
     if (n < 1) REJECT(c, INVALID_MODEL, "attribute num_heads is %lld", (long long)n);
     for (uint32_t i = 0; i < 3; i++)
         if (!are_packed(c, part[i], offset)) return;
-    if (!sums || call_rank(c, sums) != 1) REJECT(c, INVALID_MODEL, "cumulative_sequence_length is missing, or of another rank than 1");
+    if (!sums || call_rank(c, sums) != 1)
+        REJECT(c, INVALID_MODEL, "cumulative_sequence_length is missing, or of another rank than 1");
     if (c->b.status) return;
-    const dim tokens = call_dim(c, part[0], 0), batch = call_dim(c, offset, 0), length = call_dim(c, offset, 1), one = call_k(c, 1),
-              all = dim_mul(c->b.g->dims, batch, length);
+    const dim tokens = call_dim(c, part[0], 0), batch = call_dim(c, offset, 0), length = call_dim(c, offset, 1),
+              one = call_k(c, 1), all = dim_mul(c->b.g->dims, batch, length);
     for (uint32_t i = 0; i < 3; i++) part[i] = quirk_heads_apart(c, restored(c, part[i], offset), n);
     const ir_value_id before = build_part(&c->b, sums, 0, call_k(c, 0), 1, batch),
                       count = build_sub(&c->b, build_part(&c->b, sums, 0, one, 1, batch), before),
-                      wide = build_shaped(&c->b, build_typed(&c->b, count, SINTER_DTYPE_I64), (dim[]){ batch, one, one, one }, 4),
+                      wide = build_shaped(&c->b, build_typed(&c->b, count, SINTER_DTYPE_I64),
+                                          (dim[]){ batch, one, one, one }, 4),
                       columns = build_unsqueezed(&c->b, build_iota(&c->b, length), 0);
     quirk_heads h = { part[0], part[1], part[2], build_lt(&c->b, columns, wide), call_real(c, "scale", 0), 0, false };
     if (c->b.status) return;
@@ -359,14 +383,16 @@ void convert_packed_multi_head_attention(onnx_call *c)
     if (c->b.status) return;
     if (!part[1]) { /* [T, H, 3, D] */
         const ir_value_id all = part[0];
-        if (call_shape(c, all, d) != 4) REJECT(c, INVALID_MODEL, "packed tokens of rank %u, 4 is wanted", call_rank(c, all));
+        if (call_shape(c, all, d) != 4)
+            REJECT(c, INVALID_MODEL, "packed tokens of rank %u, 4 is wanted", call_rank(c, all));
         if (c->b.status) return;
         const dim flat[2] = { d[0], dim_mul(c->b.g->dims, d[1], d[3]) };
         for (uint32_t i = 0; i < 3; i++)
             part[i] = build_shaped(&c->b, build_part(&c->b, all, 2, call_k(c, i), 1, call_k(c, 1)), flat, 2);
     }
     for (uint32_t i = 0; i < 3 && call_in(c, 3) && !c->b.status; i++) {
-        if (call_rank(c, part[i]) != 2) REJECT(c, INVALID_MODEL, "tokens of rank %u, 2 is wanted", call_rank(c, part[i]));
+        if (call_rank(c, part[i]) != 2)
+            REJECT(c, INVALID_MODEL, "tokens of rank %u, 2 is wanted", call_rank(c, part[i]));
         if (c->b.status) return;
         const dim width = call_dim(c, part[i], 1);
         part[i] = build_add(&c->b, part[i], build_part(&c->b, call_in(c, 3), 0, at, 1, width));

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* ---- a bias and something behind it ---- */
-/* Softmax of x + bias over all axes from `axis` on. Which way is_inner_broadcast says, the bias is one that the operands'
- * shapes tell. */
+/* Softmax of x + bias over all axes from `axis` on. Which way is_inner_broadcast says, the bias is one that the
+ * operands' shapes tell. */
 void convert_bias_softmax(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
@@ -18,7 +18,8 @@ void convert_bias_softmax(onnx_call *c)
     if (c->b.status) return;
     dim_table *t = c->b.g->dims;
     const dim rows[2] = { dim_product(t, d, (uint32_t)axis), dim_product(t, d + axis, rank - (uint32_t)axis) };
-    const ir_value_id flat = build_shaped(&c->b, x, rows, 2), y = build_softmax(&c->b, flat, &(attrs_softmax){ .axis = 1 });
+    const ir_value_id flat = build_shaped(&c->b, x, rows, 2),
+                      y = build_softmax(&c->b, flat, &(attrs_softmax){ .axis = 1 });
     c->out[0] = build_shaped(&c->b, y, d, rank);
 }
 
@@ -61,7 +62,8 @@ void convert_group_norm_silu(onnx_call *c) /* arg 1: SkipGroupNorm, of x + skip 
     if (a->groups < 1) REJECT(c, INVALID_MODEL, "attribute groups is %lld", (long long)a->groups);
     if (activation != 0 && activation != 1)
         REJECT(c, INVALID_MODEL, "attribute activation is %lld; 0 or 1 is wanted", (long long)activation);
-    if (!c->b.status && call_rank(c, x) != 4) REJECT(c, INVALID_MODEL, "an input of rank %u, 4 is wanted", call_rank(c, x));
+    if (!c->b.status && call_rank(c, x) != 4)
+        REJECT(c, INVALID_MODEL, "an input of rank %u, 4 is wanted", call_rank(c, x));
     if (c->b.status) return;
     const uint32_t channel = is_last ? 3 : 1;
     if (skip && call_rank(c, skip) == 2) { /* one for each image and channel */
@@ -93,7 +95,8 @@ void convert_complex_mul(onnx_call *c) /* arg 1: with the conjugate of the secon
         for (uint32_t k = 0; k < 2; k++) part[i][k] = build_part(&c->b, v, rank - 1, call_k(c, k), 1, call_k(c, 1));
     }
     for (uint32_t i = 0; i < 2; i++) {
-        const ir_value_id one = build_mul(&c->b, part[0][i], part[1][0]), other = build_mul(&c->b, part[0][1 - i], part[1][1]);
+        const ir_value_id one = build_mul(&c->b, part[0][i], part[1][0]),
+                          other = build_mul(&c->b, part[0][1 - i], part[1][1]);
         const bool adds = c->arg ? i == 0 : i == 1;
         y[i] = adds ? build_add(&c->b, one, other) : build_sub(&c->b, one, other);
     }
@@ -119,13 +122,15 @@ void convert_unfold_tensor(onnx_call *c)
     dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_rank(c, x);
-    const int64_t size = call_int(c, "size", 0), step = call_int(c, "step", 1), axis = call_axis(c, call_int(c, "dim", -1), rank);
+    const int64_t size = call_int(c, "size", 0), step = call_int(c, "step", 1),
+                  axis = call_axis(c, call_int(c, "dim", -1), rank);
     if (size < 1 || step < 1 || size > INT32_MAX || step > INT32_MAX)
         REJECT(c, INVALID_MODEL, "windows of %lld, one each %lld", (long long)size, (long long)step);
     if (rank >= SINTER_RANK_MAX) REJECT(c, UNSUPPORTED, "windows of a tensor of rank %u", rank);
     if (c->b.status) return;
     const dim rest = dim_sub(t, call_dim(c, x, (uint32_t)axis), call_k(c, size));
-    if (dim_range_of(t, rest).max < 0) REJECT(c, INVALID_MODEL, "windows of %lld are longer than the axis", (long long)size);
+    if (dim_range_of(t, rest).max < 0)
+        REJECT(c, INVALID_MODEL, "windows of %lld are longer than the axis", (long long)size);
     const dim windows = dim_add(t, dim_floordiv(t, rest, call_k(c, step)), call_k(c, 1));
     const ir_value_id pace = build_scalar_i64(&c->b, SINTER_DTYPE_I64, step);
     const ir_value_id first = build_mul(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, windows), 1), pace);
@@ -147,11 +152,13 @@ void convert_crop(onnx_call *c)
     const bool is_sized = call_ints(c, "scale", &scale) && scale.count;
     if (!call_ints(c, "border", &border)) border = (attr_ints){ .count = 4 };
     if (border.count != 4 || (is_sized && scale.count != 2) || call_rank(c, x) != 4)
-        REJECT(c, INVALID_MODEL, "%u borders for an input of rank %u; 4 and 4 are wanted", border.count, call_rank(c, x));
+        REJECT(c, INVALID_MODEL, "%u borders for an input of rank %u; 4 and 4 are wanted", border.count,
+               call_rank(c, x));
     for (uint32_t i = 0; i < 2 && !c->b.status; i++) { /* height, width; borders are left, top, right, bottom */
         const int64_t begin = border.at[1 - i], end = border.at[3 - i], size = is_sized ? scale.at[i] : 0;
         if (begin < 0 || end < 0 || size < 0 || begin > INT32_MAX || end > INT32_MAX || size > INT32_MAX)
-            REJECT(c, INVALID_MODEL, "borders of %lld and %lld around %lld", (long long)begin, (long long)end, (long long)size);
+            REJECT(c, INVALID_MODEL, "borders of %lld and %lld around %lld", (long long)begin, (long long)end,
+                   (long long)size);
         if (c->b.status) return;
         const dim left = is_sized ? call_k(c, size) : dim_sub(t, call_dim(c, x, 2 + i), call_k(c, begin + end));
         x = build_part(&c->b, x, 2 + i, call_k(c, begin), 1, left);
@@ -217,7 +224,8 @@ void convert_reduce_sum_integer(onnx_call *c)
     for (uint32_t i = 0; i < axes.count; i++) axes.at[i] = call_axis(c, axes.at[i], rank);
     const bool is_all = !axes.count;
     for (uint32_t i = 0; i < rank && is_all; i++) axes.at[axes.count++] = i;
-    const ir_value_id wide = build_typed(&c->b, x, dtype_is_signed(call_type(c, x)) ? SINTER_DTYPE_I32 : SINTER_DTYPE_U32);
+    const ir_value_id wide =
+        build_typed(&c->b, x, dtype_is_signed(call_type(c, x)) ? SINTER_DTYPE_I32 : SINTER_DTYPE_U32);
     if (!c->b.status)
         c->out[0] = build_reduced(&c->b, reduce_kind_sum, wide, axes.at, axes.count, call_int(c, "keepdims", 1) != 0);
 }
@@ -260,8 +268,8 @@ static ir_value_id without(onnx_call *c, ir_value_id x, uint32_t axis, int64_t s
     return n == 1 ? part[0] : build_concat(&c->b, part, 2, &(attrs_concat){ .axis = axis });
 }
 
-/* By the minors, for the small matrices of geometry: [j, i] is the determinant without row i and column j, with its sign,
- * over that of the matrix. In doubles, whose rounding does not show behind that. */
+/* By the minors, for the small matrices of geometry: [j, i] is the determinant without row i and column j, with its
+ * sign, over that of the matrix. In doubles, whose rounding does not show behind that. */
 void convert_inverse(onnx_call *c)
 {
     enum { SIZE_MAX_HERE = 6 };
@@ -301,7 +309,8 @@ void convert_ngram_repeat_block(onnx_call *c)
     const ir_value_id ids = call_in(c, 0), scores = call_in(c, 1);
     const int64_t n = call_int(c, "ngram_size", 0);
     if (n < 1 || n > 64) REJECT(c, UNSUPPORTED, "attribute ngram_size is %lld; 1 to 64 are wanted", (long long)n);
-    if (call_rank(c, ids) != 2 || call_rank(c, scores) != 2) REJECT(c, INVALID_MODEL, "tokens or scores that are no matrix");
+    if (call_rank(c, ids) != 2 || call_rank(c, scores) != 2)
+        REJECT(c, INVALID_MODEL, "tokens or scores that are no matrix");
     if (c->b.status) return;
     const dim length = call_dim(c, ids, 1), one = call_k(c, 1),
               blocks = call_clamp_max(c, dim_sub(t, length, call_k(c, n - 1)), call_k(c, 0)),
@@ -311,12 +320,14 @@ void convert_ngram_repeat_block(onnx_call *c)
         return;
     }
     if (dim_range_of(t, length).min < n) REJECT(c, UNSUPPORTED, "perhaps fewer than %lld tokens", (long long)n);
-    const ir_value_id token = build_part(&c->b, ids, 1, call_k(c, n - 1), 1, blocks), inf = build_scalar_like(&c->b, scores, (double)INFINITY),
+    const ir_value_id token = build_part(&c->b, ids, 1, call_k(c, n - 1), 1, blocks),
+                      inf = build_scalar_like(&c->b, scores, (double)INFINITY),
                       none = build_scalar_like(&c->b, scores, -(double)INFINITY);
     ir_value_id same = 0;
     for (int64_t i = 0; i + 1 < n; i++) {
         const ir_value_id last = build_part(&c->b, ids, 1, dim_add(t, tail, call_k(c, i)), 1, one),
-                          each = build_part(&c->b, ids, 1, call_k(c, i), 1, blocks), equal = build_eq(&c->b, each, last);
+                          each = build_part(&c->b, ids, 1, call_k(c, i), 1, blocks),
+                          equal = build_eq(&c->b, each, last);
         same = same ? build_and(&c->b, same, equal) : equal;
     }
     if (c->b.status) return;
@@ -356,7 +367,8 @@ static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_
     for (int64_t i = 0; i < count; i++) at[i] = count > 1 ? (float)((double)i / (double)(count - 1)) : 0.5F;
     const sinter_dtype type = call_type(c, boxes);
     const ir_value_id from = build_part(&c->b, boxes, 1, call_k(c, low), 1, call_k(c, 1)),
-                      to = build_part(&c->b, boxes, 1, call_k(c, high), 1, call_k(c, 1)), span = build_sub(&c->b, to, from),
+                      to = build_part(&c->b, boxes, 1, call_k(c, high), 1, call_k(c, 1)),
+                      span = build_sub(&c->b, to, from),
                       part = build_typed(&c->b, quirk_reals(c, at, (uint32_t)count, 1), type);
     const ir_value_id place = build_add(&c->b, from, build_mul(&c->b, span, part));
     return scaled(c, OP_identity, place, 2, 1, -1);
@@ -386,7 +398,8 @@ void convert_crop_and_resize(onnx_call *c)
     a->padding = pad_mode_edge;
     a->align_corners = 1;
     const ir_value_id image = build_gather(&c->b, x, call_in(c, 2), NULL),
-                      y = build_grid_sample(&c->b, image, build_concat(&c->b, grid, 2, &(attrs_concat){ .axis = 3 }), a);
+                      y = build_grid_sample(&c->b, image, build_concat(&c->b, grid, 2, &(attrs_concat){ .axis = 3 }),
+                                            a);
     const ir_value_id one = build_scalar_like(&c->b, y, 1);
     ir_value_id inside = 0;
     for (uint32_t i = 0; i < 2; i++) {
@@ -433,7 +446,8 @@ void convert_relative_position_bias(onnx_call *c)
     if (!c->b.status && (buckets < 2 || most <= buckets / 2 || most > 1 << 24))
         REJECT(c, INVALID_MODEL, "%lld buckets for distances up to %lld", (long long)all, (long long)most);
     for (uint32_t i = 0; i < 2 && !c->b.status; i++)
-        if (!call_sizes(c, call_in(c, 1 + i), i ? "key_length" : "query_length", DIM_NONE, &length[i], 1, &count) || count != 1)
+        if (!call_sizes(c, call_in(c, 1 + i), i ? "key_length" : "query_length", DIM_NONE, &length[i], 1, &count) ||
+            count != 1)
             REJECT(c, INVALID_MODEL, "a length is not one number");
     if (c->b.status) return;
     const dim heads = call_dim(c, table, 1), turned[2] = { heads, call_dim(c, table, 0) };
@@ -446,7 +460,8 @@ void convert_relative_position_bias(onnx_call *c)
         const ir_value_id is_later = build_gt(&c->b, off, zero), later = build_scalar_like(&c->b, off, (double)buckets);
         bucket = build_add(&c->b, bucket, build_where(&c->b, is_later, later, zero));
     }
-    const ir_value_id y = build_gather(&c->b, build_shaped(&c->b, table, turned, 2), bucket, &(attrs_gather){ .axis = 1 });
+    const ir_value_id y =
+        build_gather(&c->b, build_shaped(&c->b, table, turned, 2), bucket, &(attrs_gather){ .axis = 1 });
     c->out[0] = build_unsqueezed(&c->b, y, 0);
 }
 
@@ -469,7 +484,8 @@ void convert_gated_relative_position_bias(onnx_call *c)
     x = build_add(&c->b, build_matmul(&c->b, x, call_in(c, 3), NULL), call_in(c, 4));
     x = build_sigmoid(&c->b, build_reduced(&c->b, reduce_kind_sum, build_shaped(&c->b, x, halves, 5), &last, 1, false));
     const ir_value_id u = build_part(&c->b, x, 3, call_k(c, 0), 1, call_k(c, 1)),
-                      r = build_part(&c->b, x, 3, call_k(c, 1), 1, call_k(c, 1)), turned = build_mul(&c->b, r, call_in(c, 5));
+                      r = build_part(&c->b, x, 3, call_k(c, 1), 1, call_k(c, 1)),
+                      turned = build_mul(&c->b, r, call_in(c, 5));
     const ir_value_id less = build_sub(&c->b, turned, build_scalar_like(&c->b, x, 1)), gate = build_mul(&c->b, u, less);
     c->out[0] = build_mul(&c->b, build_add(&c->b, gate, build_scalar_like(&c->b, x, 2)), call_in(c, 2));
 }

@@ -92,9 +92,9 @@ static ir_value_id gate_parameter(onnx_call *c, uint32_t i)
     return build_shaped(&c->b, v, wide, 3);
 }
 
-/* com.microsoft's: an LSTM with weights of 8 bits. ONNX Runtime quantises the input, and the state before each step, too.
- * Here they stay floats: the weights are dequantised, and the layer is an ordinary one, which is closer to the layer that
- * was quantised. */
+/* com.microsoft's: an LSTM with weights of 8 bits. ONNX Runtime quantises the input, and the state before each step,
+ * too. Here they stay floats: the weights are dequantised, and the layer is an ordinary one, which is closer to the
+ * layer that was quantised. */
 void convert_dynamic_quantize_lstm(onnx_call *c) /* arg: OP_lstm */
 {
     static const int64_t swap[3] = { 0, 2, 1 };

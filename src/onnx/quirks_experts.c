@@ -27,7 +27,8 @@ static ir_value_id shares(onnx_call *c, ir_value_id router, ir_value_id given, i
 {
     const int64_t k = call_int(c, "k", 1), last = 1;
     dim d[SINTER_RANK_MAX], chosen = call_k(c, k);
-    if (k < 1 || k > count) REJECT(c, INVALID_MODEL, "attribute k is %lld of %lld experts", (long long)k, (long long)count);
+    if (k < 1 || k > count)
+        REJECT(c, INVALID_MODEL, "attribute k is %lld of %lld experts", (long long)k, (long long)count);
     if (call_int(c, "use_sparse_mixer", 0)) REJECT(c, UNSUPPORTED, "attribute use_sparse_mixer is 1");
     if (c->b.status) return 0;
     const ir_value_id wide = build_typed(&c->b, router, SINTER_DTYPE_F32);
@@ -53,10 +54,12 @@ static ir_value_id shares(onnx_call *c, ir_value_id router, ir_value_id given, i
  * for each block of a row. */
 static ir_value_id unpacked_weight(onnx_call *c, const product *p, int64_t count, int64_t rows, int64_t columns)
 {
-    const int64_t bits = call_int(c, p->bits, call_int(c, "expert_weight_bits", 4)), block = call_int(c, "block_size", 0);
+    const int64_t bits = call_int(c, p->bits, call_int(c, "expert_weight_bits", 4)),
+                  block = call_int(c, "block_size", 0);
     const ir_value_id scale_in = call_in(c, p->scale), zero_in = call_in(c, p->zero);
     const int64_t blocks = block > 0 ? columns / block : 1, each = block > 0 ? block : columns;
-    if (bits != 2 && bits != 4 && bits != 8) REJECT(c, UNSUPPORTED, "%s: weights of %lld bits", p->bits, (long long)bits);
+    if (bits != 2 && bits != 4 && bits != 8)
+        REJECT(c, UNSUPPORTED, "%s: weights of %lld bits", p->bits, (long long)bits);
     if (block < 0 || block > 1 << 20 || (block && (block < 16 || columns % block)))
         REJECT(c, INVALID_MODEL, "rows of %lld weights in blocks of %lld", (long long)columns, (long long)block);
     if (!scale_in) REJECT(c, INVALID_MODEL, "input %u, scales, is missing", p->scale);
@@ -65,8 +68,7 @@ static ir_value_id unpacked_weight(onnx_call *c, const product *p, int64_t count
     const int64_t pack = 8 / bits, lines = block > 0 ? count * rows : count, width = block > 0 ? blocks : rows,
                   padded = (width + pack - 1) / pack * pack;
     const dim wide[4] = { call_k(c, count), call_k(c, rows), call_k(c, blocks), call_k(c, each) },
-              one[4] = { wide[0], wide[1], wide[2], call_k(c, 1) },
-              flat[3] = { wide[0], wide[1], call_k(c, columns) };
+              one[4] = { wide[0], wide[1], wide[2], call_k(c, 1) }, flat[3] = { wide[0], wide[1], call_k(c, columns) };
     const ir_value_id q = quirk_bits_seen(c, call_in(c, p->weight), "a weight", type, count * rows, columns);
     ir_value_id zero = build_scalar(&c->b, type, (double)(1 << (bits - 1)));
     if (zero_in) {
@@ -80,7 +82,8 @@ static ir_value_id unpacked_weight(onnx_call *c, const product *p, int64_t count
 }
 
 /* x [1 or E, T, columns] times the weights of all experts: [E, T, rows]. */
-static ir_value_id product_of(onnx_call *c, const experts *e, uint32_t which, ir_value_id x, int64_t rows, int64_t columns)
+static ir_value_id product_of(onnx_call *c, const experts *e, uint32_t which, ir_value_id x, int64_t rows,
+                              int64_t columns)
 {
     const product *p = c->arg ? &packed[which] : &plain[which];
     ir_value_id w = call_in(c, p->weight);
@@ -103,7 +106,8 @@ static ir_value_id gated(onnx_call *c, ir_value_id gate, ir_value_id through, bo
 {
     if (is_gelu) return build_mul(&c->b, build_gelu_tanh(&c->b, gate), through);
     const double alpha = call_real(c, "activation_alpha", 1), beta = call_real(c, "activation_beta", 0);
-    const bool is_limited = call_attr(c, "swiglu_limit") != NULL, is_late = call_int(c, "swiglu_limit_after_activation", 0);
+    const bool is_limited = call_attr(c, "swiglu_limit") != NULL,
+               is_late = call_int(c, "swiglu_limit_after_activation", 0);
     const double limit = call_real(c, "swiglu_limit", 0);
     if (is_late && !is_limited) REJECT(c, INVALID_MODEL, "swiglu_limit_after_activation without swiglu_limit");
     const ir_value_id most = build_scalar_like(&c->b, gate, limit);
@@ -144,13 +148,14 @@ static ir_value_id one_activated(onnx_call *c, const char *what, ir_value_id y)
 /* The sizes, from the shapes of input, router and the second product's bias or weight. */
 static void sizes_of(onnx_call *c, experts *e)
 {
-    const ir_value_id x = call_in(c, 0), router = call_in(c, 1), first = call_in(c, 2), second = call_in(c, c->arg ? 5 : 4);
+    const ir_value_id x = call_in(c, 0), router = call_in(c, 1), first = call_in(c, 2),
+                      second = call_in(c, c->arg ? 5 : 4);
     const uint32_t rank = call_rank(c, x);
     if (!x || !router || !first || !second) REJECT(c, INVALID_MODEL, "an input is missing");
     if (c->b.status) return;
     if ((rank != 2 && rank != 3) || call_rank(c, router) != 2 || call_rank(c, second) != 3)
-        REJECT(c, INVALID_MODEL, "an input of rank %u, a router's of %u and weights of %u; 2 or 3, 2 and 3 are wanted", rank,
-               call_rank(c, router), call_rank(c, second));
+        REJECT(c, INVALID_MODEL, "an input of rank %u, a router's of %u and weights of %u; 2 or 3, 2 and 3 are wanted",
+               rank, call_rank(c, router), call_rank(c, second));
     if (c->b.status) return;
     if (!call_size(c, x, rank - 1, &e->hidden) || !call_size(c, router, 1, &e->count) ||
         !call_size(c, second, 2, &e->inner))

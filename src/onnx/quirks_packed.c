@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_packed.c - com.microsoft's operators on numbers that are packed in bytes: products with weights of 4 and 8 bits,
- * and gathers from tables in blocks. */
+/* quirks_packed.c - com.microsoft's operators on numbers that are packed in bytes: products with weights of 4 and 8
+ * bits, and gathers from tables in blocks. */
 #include "onnx/quirks.h"
 #include <string.h>
 

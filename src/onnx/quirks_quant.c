@@ -104,7 +104,7 @@ static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, ir_value_id s
         wide[k++] = (int64_t)i == axis ? dp[i] : dq[i];
         if ((int64_t)i == axis) wide[k++] = call_k(c, block);
     }
-    const ir_value_id zero = zeros ? build_unsqueezed(&c->b, zeros, (uint32_t)axis + 1) : 0;
+    const ir_value_id zero = zeros && call_rank(c, zeros) ? build_unsqueezed(&c->b, zeros, (uint32_t)axis + 1) : zeros;
     const ir_value_id scale = build_unsqueezed(&c->b, scales, (uint32_t)axis + 1);
     const ir_value_id y = quirk_dequantize(c, build_shaped(&c->b, q, wide, rank + 1), scale, zero);
     const dim end = dq[axis];

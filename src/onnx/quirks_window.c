@@ -264,7 +264,8 @@ static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t 
     ir_value_id in[4] = { 0 };
     const uint32_t count = c->count_in;
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    for (uint32_t i = 0; i < count && i < 4; i++) in[i] = i == 0 || i == more ? channels_moved(c, c->in[i], false) : c->in[i];
+    for (uint32_t i = 0; i < count && i < 4; i++)
+        in[i] = i == 0 || i == more ? channels_moved(c, c->in[i], false) : c->in[i];
     if (c->b.status) return;
     c->in = in;
     c->count_in = count < 4 ? count : 4;

@@ -8,9 +8,10 @@
 
 /* ---- rows ---- */
 
-static const gop *const tables[] = { gops_elementwise, gops_move,   gops_index,   gops_compute,  gops_layers,
-                                     gops_quant,       gops_fused, gops_contrib, gops_small, gops_decoders, gops_control, gops_sequence, gops_old,
-                                     gops_chains,      gops_values, gops_qdq,     gops_blocks };
+static const gop *const tables[] = { gops_elementwise, gops_move,     gops_index,   gops_compute, gops_layers,
+                                     gops_quant,       gops_fused,    gops_contrib, gops_small,   gops_decoders,
+                                     gops_control,     gops_sequence, gops_old,     gops_chains,  gops_values,
+                                     gops_qdq,         gops_blocks };
 
 const gop *gop_at(uint32_t i)
 {

@@ -44,7 +44,8 @@ static bool quantized_lstm(grow *g, const gop *op)
     const gsize time = grow_size(g), batch = grow_size(g), d[3] = { time, batch, gsize_of(width) },
                 state[3] = { gsize_of(dirs), batch, gsize_of(hidden) };
     if (gsize_min(g, time) < 1 || gsize_min(g, batch) < 1) return false;
-    const int64_t w[3] = { dirs, width, 4 * hidden }, r[3] = { dirs, hidden, 4 * hidden }, each[2] = { dirs, 4 * hidden };
+    const int64_t w[3] = { dirs, width, 4 * hidden }, r[3] = { dirs, hidden, 4 * hidden },
+                  each[2] = { dirs, 4 * hidden };
     const uint32_t in[12] = {
         grow_shaped(g, SINTER_DTYPE_F32, d, 3),
         whole(g, t, w, 3, low, high),
@@ -100,15 +101,15 @@ static bool fused_gemm(grow *g, const gop *op)
     static const struct {
         const char *name;
         double alpha, beta;
-    } way[] = { { "Relu", 0, 0 },         { "Sigmoid", 0, 0 },   { "Tanh", 0, 0 },
-                { "Softplus", 0, 0 },     { "Softsign", 0, 0 },  { "LeakyRelu", 0.25, 0 },
-                { "Elu", 0.5, 0 },        { "ThresholdedRelu", 0.5, 0 },
-                { "HardSigmoid", 0.25, 0.5 } };
+    } way[] = { { "Relu", 0, 0 },     { "Sigmoid", 0, 0 },           { "Tanh", 0, 0 },
+                { "Softplus", 0, 0 }, { "Softsign", 0, 0 },          { "LeakyRelu", 0.25, 0 },
+                { "Elu", 0.5, 0 },    { "ThresholdedRelu", 0.5, 0 }, { "HardSigmoid", 0.25, 0.5 } };
     const uint32_t k = grow_below(g, COUNT_OF(way));
     const int64_t depth = grow_between(g, 1, 6), width = grow_between(g, 1, 6);
     const bool ta = grow_one_in(g, 3), tb = grow_one_in(g, 2);
     const gsize rows = grow_size(g), a[2] = { ta ? gsize_of(depth) : rows, ta ? rows : gsize_of(depth) };
-    const uint32_t in[3] = { grow_shaped(g, SINTER_DTYPE_F32, a, 2), weight(g, tb ? width : depth, tb ? depth : width, 2),
+    const uint32_t in[3] = { grow_shaped(g, SINTER_DTYPE_F32, a, 2),
+                             weight(g, tb ? width : depth, tb ? depth : width, 2),
                              grow_one_in(g, 3) ? G_ABSENT : weight(g, width, 0, 1) };
     const uint32_t n = finish(g, op, in, 3);
     grow_int(g, n, "transA", ta);
@@ -142,13 +143,15 @@ static bool packed_table(grow *g, const gop *op)
 {
     const uint32_t way = grow_below(g, 4); /* i4, u4, bytes of 4 bits, bytes of 8 */
     const sinter_dtype t = way == 0 ? SINTER_DTYPE_I4 : way == 1 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
-    const int64_t rows = grow_between(g, 1, 7), middle = grow_between(g, 1, 3), block = 16, width = 16 * grow_between(g, 1, 3),
-                  pack = way == 2 ? 2 : 1, last = way < 2 ? grow_below(g, 3) : 0; /* the axis that is gathered */
+    const int64_t rows = grow_between(g, 1, 7), middle = grow_between(g, 1, 3), block = 16,
+                  width = 16 * grow_between(g, 1, 3), pack = way == 2 ? 2 : 1,
+                  last = way < 2 ? grow_below(g, 3) : 0; /* the axis that is gathered */
     const bool is_3d = grow_one_in(g, 3), has_zeros = grow_one_in(g, 2);
     const int64_t rank = is_3d ? 3 : 2, gather = last < rank ? last : 0, quantize = rank - 1;
     const int64_t d[3] = { rows, is_3d ? middle : width / pack, width / pack },
                   s[3] = { rows, is_3d ? middle : width / block, width / block },
-                  z[3] = { rows, is_3d ? middle : (width / block + pack - 1) / pack, (width / block + pack - 1) / pack };
+                  z[3] = { rows, is_3d ? middle : (width / block + pack - 1) / pack,
+                           (width / block + pack - 1) / pack };
     const int64_t size = gather == quantize ? width : gather == 0 ? rows : middle;
     if (way < 2) grow_since(g, 21);
     const double low = way == 0 ? -8 : 0, high = way == 3 ? 255 : way == 2 ? 255 : low + 15;
@@ -193,7 +196,8 @@ static bool mixture(grow *g, const gop *op)
     static const char *const names[] = { "relu", "gelu", "silu", "identity", "swiglu", "swiglu", "swiglu", "relu2" };
     const bool is_packed = op->arg != 0, in_blocks = is_packed && grow_one_in(g, 2), has_zeros = grow_one_in(g, 3);
     const uint32_t what = grow_below(g, COUNT_OF(names)), fusion = what == 5 ? 1 : what == 6 ? 2 : 0;
-    const bool has_third = what == 4 || (what < 3 && grow_one_in(g, 3)), has_bias = grow_one_in(g, 2), is_3d = grow_one_in(g, 2);
+    const bool has_third = what == 4 || (what < 3 && grow_one_in(g, 3)), has_bias = grow_one_in(g, 2),
+               is_3d = grow_one_in(g, 2);
     const int64_t count = grow_between(g, 1, 4), step = is_packed ? (in_blocks ? 16 : 2) : 1,
                   hidden = step * grow_between(g, 1, 3), inner = step * grow_between(g, 1, 3),
                   bits = grow_one_in(g, 2) ? 4 : 8;

@@ -24,19 +24,27 @@ static uint32_t listed(grow *g, const int64_t *at, uint32_t count, const gsize *
 static bool sparse(grow *g, const gop *op)
 {
     enum { BLOCKS = 2, BLOCK = 16 };
-    static const int64_t rows[2][BLOCKS + 1] = { { 0, 1, 2 }, { 0, 1, 3 } }, columns[2][3] = { { 0, 1, -1 }, { 0, 0, 1 } };
+    static const int64_t rows[2][BLOCKS + 1] = { { 0, 1, 2 }, { 0, 1, 3 } },
+                                          columns[2][3] = { { 0, 1, -1 }, { 0, 0, 1 } };
     const int64_t layouts = grow_between(g, 1, 2), groups = grow_between(g, 1, 2), heads = 2 * groups, width = 8,
-                  tokens = grow_one_in(g, 2) ? 1 : grow_between(g, 2, 30), past = tokens == 1 ? grow_between(g, 1, 30) : 0;
+                  tokens = grow_one_in(g, 2) ? 1 : grow_between(g, 2, 30),
+                  past = tokens == 1 ? grow_between(g, 1, 30) : 0;
     const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, gsize_of(heads * width) },
-                k[3] = { batch, t, gsize_of(groups * width) }, cache[4] = { batch, gsize_of(groups), gsize_of(BLOCKS * BLOCK), gsize_of(width) },
+                k[3] = { batch, t, gsize_of(groups * width) },
+                cache[4] = { batch, gsize_of(groups), gsize_of(BLOCKS * BLOCK), gsize_of(width) },
                 r[2] = { gsize_of(layouts), gsize_of(BLOCKS + 1) }, s[2] = { gsize_of(layouts), gsize_of(3) };
     if (gsize_min(g, batch) < 1) return false;
     const uint32_t in[9] = {
-        grow_shaped(g, SINTER_DTYPE_F32, q, 3), grow_shaped(g, SINTER_DTYPE_F32, k, 3), grow_shaped(g, SINTER_DTYPE_F32, k, 3),
-        grow_shaped(g, SINTER_DTYPE_F32, cache, 4), grow_shaped(g, SINTER_DTYPE_F32, cache, 4),
-        listed(g, rows[0], (uint32_t)layouts * (BLOCKS + 1), r, 2), listed(g, columns[0], (uint32_t)layouts * 3, s, 2),
+        grow_shaped(g, SINTER_DTYPE_F32, q, 3),
+        grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+        grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+        grow_shaped(g, SINTER_DTYPE_F32, cache, 4),
+        grow_shaped(g, SINTER_DTYPE_F32, cache, 4),
+        listed(g, rows[0], (uint32_t)layouts * (BLOCKS + 1), r, 2),
+        listed(g, columns[0], (uint32_t)layouts * 3, s, 2),
         grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens)),
-        grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false, (gfill){ (double)(past + tokens), (double)(past + tokens), 1, 7 }),
+        grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
+                  (gfill){ (double)(past + tokens), (double)(past + tokens), 1, 7 }),
     };
     const uint32_t n = finish(g, op, in, 9);
     grow_int(g, n, "num_heads", heads);
@@ -48,16 +56,19 @@ static bool sparse(grow *g, const gop *op)
 /* Caches that grow, that are written into, or that stand for all keys. */
 static bool decoder(grow *g, const gop *op)
 {
-    const int64_t heads = grow_between(g, 1, 3), width = 4 * grow_between(g, 1, 2), past = grow_between(g, 1, 5), room = past + grow_between(g, 1, 4);
+    const int64_t heads = grow_between(g, 1, 3), width = 4 * grow_between(g, 1, 2), past = grow_between(g, 1, 5),
+                  room = past + grow_between(g, 1, 4);
     const uint32_t way = grow_below(g, 3); /* 0 grows, 1 shared, 2 of other tokens */
     const gsize batch = grow_size(g), x[3] = { batch, gsize_of(1), gsize_of(heads * width) },
                 c[4] = { batch, gsize_of(heads), gsize_of(way == 1 ? room : past), gsize_of(width) },
-                m[2] = { batch, gsize_of(way == 2 ? past : past + 1) }, b[4] = { batch, gsize_of(heads), gsize_of(1), m[1] };
+                m[2] = { batch, gsize_of(way == 2 ? past : past + 1) },
+                b[4] = { batch, gsize_of(heads), gsize_of(1), m[1] };
     if (gsize_min(g, batch) < 1) return false;
     uint32_t in[11];
     for (uint32_t i = 0; i < 11; i++) in[i] = G_ABSENT;
     in[0] = grow_shaped(g, SINTER_DTYPE_F32, x, 3);
-    for (uint32_t i = 1; i < 3; i++) in[i] = way == 2 ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : grow_shaped(g, SINTER_DTYPE_F32, x, 3);
+    for (uint32_t i = 1; i < 3; i++)
+        in[i] = way == 2 ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : grow_shaped(g, SINTER_DTYPE_F32, x, 3);
     for (uint32_t i = 5; i < 7 && way < 2; i++) in[i] = grow_shaped(g, SINTER_DTYPE_F32, c, 4);
     if (way < 2) in[7] = grow_const_scalar(g, SINTER_DTYPE_I32, (double)past);
     if (grow_one_in(g, 3)) in[3] = grow_leaf(g, SINTER_DTYPE_I32, m, 2, false, (gfill){ 0, 1, 1, grow_below(g, 999) });
@@ -71,14 +82,20 @@ static bool decoder(grow *g, const gop *op)
 
 static bool self_decoder(grow *g, const gop *op)
 {
-    const int64_t heads = grow_between(g, 1, 3), width = grow_between(g, 1, 4), from = grow_between(g, 1, 5), past = grow_between(g, 1, 5),
-                  room = past + grow_between(g, 1, 4);
+    const int64_t heads = grow_between(g, 1, 3), width = grow_between(g, 1, 4), from = grow_between(g, 1, 5),
+                  past = grow_between(g, 1, 5), room = past + grow_between(g, 1, 4);
     const bool is_shared = grow_one_in(g, 2);
-    const gsize batch = grow_size(g), x[3] = { batch, gsize_of(1), gsize_of(from) }, m[2] = { batch, gsize_of(past + 1) },
+    const gsize batch = grow_size(g), x[3] = { batch, gsize_of(1), gsize_of(from) },
+                m[2] = { batch, gsize_of(past + 1) },
                 c[5] = { gsize_of(2), batch, gsize_of(heads), gsize_of(is_shared ? room : past), gsize_of(width) };
-    const uint32_t in[7] = { grow_shaped(g, SINTER_DTYPE_F32, x, 3), weight(g, from, 3 * heads * width, 2), weight(g, 3 * heads * width, 0, 1),
-                             grow_one_in(g, 2) ? G_ABSENT : grow_leaf(g, SINTER_DTYPE_I32, m, 2, false, (gfill){ 0, 1, 1, 5 }),
-                             grow_shaped(g, SINTER_DTYPE_F32, c, 5), G_ABSENT, grow_const_scalar(g, SINTER_DTYPE_I32, (double)past) },
+    const uint32_t in[7] = { grow_shaped(g, SINTER_DTYPE_F32, x, 3),
+                             weight(g, from, 3 * heads * width, 2),
+                             weight(g, 3 * heads * width, 0, 1),
+                             grow_one_in(g, 2) ? G_ABSENT
+                                               : grow_leaf(g, SINTER_DTYPE_I32, m, 2, false, (gfill){ 0, 1, 1, 5 }),
+                             grow_shaped(g, SINTER_DTYPE_F32, c, 5),
+                             G_ABSENT,
+                             grow_const_scalar(g, SINTER_DTYPE_I32, (double)past) },
                    n = finish(g, op, in, 7);
     grow_int(g, n, "num_heads", heads);
     if (is_shared) grow_int(g, n, "past_present_share_buffer", 1);
@@ -110,18 +127,25 @@ static bool unpadded(grow *g, const gop *op)
 {
     const padded p = padded_of(g);
     const int64_t heads = grow_between(g, 1, 2), width = heads * grow_between(g, 1, 3), from = grow_between(g, 1, 5);
-    const gsize t = gsize_of(p.a + p.b), x[2] = { t, gsize_of(op->arg == 0 ? from : width) }, all[4] = { t, gsize_of(heads), gsize_of(3), gsize_of(width / heads) },
+    const gsize t = gsize_of(p.a + p.b), x[2] = { t, gsize_of(op->arg == 0 ? from : width) },
+                all[4] = { t, gsize_of(heads), gsize_of(3), gsize_of(width / heads) },
                 b[4] = { gsize_of(grow_between(g, 1, 2)), gsize_of(heads), gsize_of(4), gsize_of(4) };
     const bool is_one = op->arg == 1 && grow_one_in(g, 3);
     const uint32_t data = is_one ? grow_shaped(g, SINTER_DTYPE_F32, all, 4) : grow_shaped(g, SINTER_DTYPE_F32, x, 2),
                    added = op->arg < 2 && grow_one_in(g, 2) ? grow_shaped(g, SINTER_DTYPE_F32, b, 4) : G_ABSENT;
     uint32_t n;
     if (op->arg == 0) {
-        const uint32_t in[6] = { data, weight(g, from, 3 * width, 2), weight(g, 3 * width, 0, 1), p.offset, p.sums, added };
+        const uint32_t in[6] = { data, weight(g, from, 3 * width, 2), weight(g, 3 * width, 0, 1), p.offset, p.sums,
+                                 added };
         n = finish(g, op, in, 6);
     } else if (op->arg == 1) {
-        const uint32_t in[7] = { data, is_one ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, x, 2), is_one ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, x, 2),
-                                 grow_one_in(g, 2) ? G_ABSENT : weight(g, 3 * width, 0, 1), p.offset, p.sums, added };
+        const uint32_t in[7] = { data,
+                                 is_one ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, x, 2),
+                                 is_one ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, x, 2),
+                                 grow_one_in(g, 2) ? G_ABSENT : weight(g, 3 * width, 0, 1),
+                                 p.offset,
+                                 p.sums,
+                                 added };
         n = finish(g, op, in, 7);
     } else {
         const uint32_t in[2] = { data, p.offset };
@@ -136,7 +160,8 @@ static bool remove_padding(grow *g, const gop *op)
     const gsize batch = grow_size(g), d[3] = { batch, gsize_of(grow_between(g, 1, 5)), grow_size(g) };
     if (gsize_min(g, batch) < 1) return false;
     const uint32_t in[2] = { grow_shaped(g, SINTER_DTYPE_F32, d, 3),
-                             grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false, (gfill){ 0, (double)d[1].at[0], 1, grow_below(g, 999) }) };
+                             grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
+                                       (gfill){ 0, (double)d[1].at[0], 1, grow_below(g, 999) }) };
     return grow_end(g, finish(g, op, in, 2), 4) != G_NONE;
 }
 

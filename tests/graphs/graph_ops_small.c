@@ -42,7 +42,9 @@ static bool bias_dropout(grow *g, const gop *op)
     gsize d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
     const bool is_wide = grow_one_in(g, 4);
-    const uint32_t in[3] = { x, is_wide ? grow_shaped(g, SINTER_DTYPE_F32, d, rank) : grow_shaped(g, SINTER_DTYPE_F32, d + rank - 1, 1),
+    const uint32_t in[3] = { x,
+                             is_wide ? grow_shaped(g, SINTER_DTYPE_F32, d, rank)
+                                     : grow_shaped(g, SINTER_DTYPE_F32, d + rank - 1, 1),
                              grow_one_in(g, 3) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, d, rank) },
                    n = finish(g, op, in, 3);
     return grow_end(g, n, 2) != G_NONE;
@@ -81,8 +83,9 @@ static bool group_norm(grow *g, const gop *op)
     const uint32_t way = grow_below(g, is_last ? 3 : 2);
     uint32_t in[5] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4), weight(g, channels, 0, 1), weight(g, channels, 0, 1) };
     if (op->arg) {
-        in[3] = way == 0 ? grow_shaped(g, SINTER_DTYPE_F32, d, 4)
-                : way == 1 ? grow_shaped(g, SINTER_DTYPE_F32, flat, 2) : grow_shaped(g, SINTER_DTYPE_F32, small, 4);
+        in[3] = way == 0   ? grow_shaped(g, SINTER_DTYPE_F32, d, 4)
+                : way == 1 ? grow_shaped(g, SINTER_DTYPE_F32, flat, 2)
+                           : grow_shaped(g, SINTER_DTYPE_F32, small, 4);
         in[4] = grow_one_in(g, 2) ? G_ABSENT : weight(g, channels, 0, 1);
     }
     const uint32_t node = finish(g, op, in, op->arg ? 5 : 3);
@@ -97,7 +100,8 @@ static bool group_norm(grow *g, const gop *op)
 static bool nhwc_conv(grow *g, const gop *op)
 {
     const int64_t channels = grow_between(g, 1, 5), outs = grow_between(g, 1, 5), side = grow_between(g, 1, 3);
-    const gsize d[4] = { grow_size(g), gsize_of(grow_between(g, 3, 6)), gsize_of(grow_between(g, 3, 6)), gsize_of(channels) },
+    const gsize d[4] = { grow_size(g), gsize_of(grow_between(g, 3, 6)), gsize_of(grow_between(g, 3, 6)),
+                         gsize_of(channels) },
                 o[4] = { d[0], gsize_of(d[1].at[0] - side + 1), gsize_of(d[2].at[0] - side + 1), gsize_of(outs) };
     uint32_t in[4] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4),
                        grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ outs, channels, side, side }, 4, 1),
@@ -112,7 +116,8 @@ static bool nhwc_conv(grow *g, const gop *op)
 static bool nhwc_pool(grow *g, const gop *op)
 {
     const gsize d[4] = { grow_size(g), gsize_of(grow_between(g, 3, 6)), gsize_of(grow_between(g, 3, 6)), grow_size(g) };
-    const uint32_t x = grow_shaped(g, grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8, d, 4), n = finish(g, op, &x, 1);
+    const uint32_t x = grow_shaped(g, grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8, d, 4),
+                   n = finish(g, op, &x, 1);
     grow_list(g, n, "kernel_shape", (const int64_t[]){ 2, 3 }, 2);
     if (grow_one_in(g, 2)) grow_list(g, n, "strides", (const int64_t[]){ 2, 1 }, 2);
     if (grow_one_in(g, 2)) grow_list(g, n, "pads", (const int64_t[]){ 1, 0, 1, 1 }, 4);
@@ -121,7 +126,8 @@ static bool nhwc_pool(grow *g, const gop *op)
 
 static bool transposed_conv(grow *g, const gop *op)
 {
-    const int64_t channels = grow_between(g, 1, 4), outs = grow_between(g, 1, 4), pads[4] = { grow_below(g, 2), 1, 0, grow_below(g, 2) };
+    const int64_t channels = grow_between(g, 1, 4), outs = grow_between(g, 1, 4),
+                  pads[4] = { grow_below(g, 2), 1, 0, grow_below(g, 2) };
     const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 2, 5)), grow_size(g) };
     if (gsize_min(g, d[3]) < 1) return false;
     const uint32_t in[4] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4),
@@ -134,11 +140,15 @@ static bool transposed_conv(grow *g, const gop *op)
 
 static bool crop_and_resize(grow *g, const gop *op)
 {
-    const int64_t high = grow_between(g, 1, 4), wide = grow_between(g, 1, 4), sizes[2] = { high, wide }, images = grow_between(g, 1, 3);
-    const gsize d[4] = { gsize_of(images), grow_size(g), gsize_of(grow_between(g, 2, 6)), gsize_of(grow_between(g, 2, 6)) },
+    const int64_t high = grow_between(g, 1, 4), wide = grow_between(g, 1, 4), sizes[2] = { high, wide },
+                  images = grow_between(g, 1, 3);
+    const gsize d[4] = { gsize_of(images), grow_size(g), gsize_of(grow_between(g, 2, 6)),
+                         gsize_of(grow_between(g, 2, 6)) },
                 boxes = grow_size(g), b[2] = { boxes, gsize_of(4) };
     uint32_t in[4] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4), G_NONE,
-                       grow_leaf(g, SINTER_DTYPE_I32, &boxes, 1, false, (gfill){ 0, (double)images - 1, 1, grow_below(g, 999) }), G_NONE };
+                       grow_leaf(g, SINTER_DTYPE_I32, &boxes, 1, false,
+                                 (gfill){ 0, (double)images - 1, 1, grow_below(g, 999) }),
+                       G_NONE };
     in[1] = grow_leaf(g, SINTER_DTYPE_F32, b, 2, false, (gfill){ -0.3, 1.2, 0.0731, grow_below(g, 999) });
     in[3] = grow_cast(g, grow_const_ints(g, sizes, 2), SINTER_DTYPE_I32);
     const uint32_t n = finish(g, op, in, 4);
@@ -188,7 +198,8 @@ static bool complex_product(grow *g, const gop *op)
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
     d[rank] = gsize_of(2);
     const uint32_t in[2] = { grow_shaped(g, SINTER_DTYPE_F32, d, rank + 1),
-                             grow_one_in(g, 3) ? grow_shaped(g, SINTER_DTYPE_F32, d + 1, rank) : grow_shaped(g, SINTER_DTYPE_F32, d, rank + 1) };
+                             grow_one_in(g, 3) ? grow_shaped(g, SINTER_DTYPE_F32, d + 1, rank)
+                                               : grow_shaped(g, SINTER_DTYPE_F32, d, rank + 1) };
     return grow_end(g, finish(g, op, in, 2), 1) != G_NONE;
 }
 
@@ -255,7 +266,8 @@ static bool distances(grow *g, const gop *op)
     static const char *const names[] = { "sqeuclidean", "euclidean", "cityblock", "chebyshev" };
     const gsize width = grow_size(g), a[2] = { grow_size(g), width }, b[2] = { grow_size(g), width };
     if (gsize_min(g, width) < 1) return false;
-    const uint32_t in[2] = { grow_shaped(g, SINTER_DTYPE_F32, a, 2), grow_shaped(g, SINTER_DTYPE_F32, b, 2) }, n = finish(g, op, in, 2);
+    const uint32_t in[2] = { grow_shaped(g, SINTER_DTYPE_F32, a, 2), grow_shaped(g, SINTER_DTYPE_F32, b, 2) },
+                   n = finish(g, op, in, 2);
     grow_text(g, n, "metric", names[grow_below(g, 4)]);
     return grow_end(g, n, 1) != G_NONE;
 }
@@ -280,7 +292,8 @@ static bool spectrum(grow *g, const gop *op)
 {
     const int64_t half = grow_between(g, 1, 4);
     const gsize a[2] = { grow_size(g), gsize_of(2 * half) }, b[3] = { a[0], gsize_of(half + 1), gsize_of(2) };
-    const uint32_t x = op->arg ? grow_shaped(g, SINTER_DTYPE_F32, b, 3) : grow_shaped(g, SINTER_DTYPE_F32, a, 2), n = finish(g, op, &x, 1);
+    const uint32_t x = op->arg ? grow_shaped(g, SINTER_DTYPE_F32, b, 3) : grow_shaped(g, SINTER_DTYPE_F32, a, 2),
+                   n = finish(g, op, &x, 1);
     grow_int(g, n, "signal_ndim", 1);
     grow_int(g, n, "onesided", 1);
     return grow_end(g, n, 1) != G_NONE;
@@ -290,8 +303,10 @@ static bool ngrams(grow *g, const gop *op)
 {
     enum { WORDS = 4 };
     const int64_t size = grow_between(g, 1, 3);
-    const gsize batch = grow_size(g), length = gsize_of(grow_between(g, 1, 9)), ids[2] = { batch, length }, scores[2] = { batch, gsize_of(WORDS) };
-    const uint32_t in[2] = { grow_leaf(g, SINTER_DTYPE_I64, ids, 2, false, (gfill){ 0, WORDS - 1, 1, grow_below(g, 999) }),
+    const gsize batch = grow_size(g), length = gsize_of(grow_between(g, 1, 9)), ids[2] = { batch, length },
+                scores[2] = { batch, gsize_of(WORDS) };
+    const uint32_t in[2] = { grow_leaf(g, SINTER_DTYPE_I64, ids, 2, false,
+                                       (gfill){ 0, WORDS - 1, 1, grow_below(g, 999) }),
                              grow_shaped(g, SINTER_DTYPE_F32, scores, 2) },
                    n = finish(g, op, in, 2);
     grow_int(g, n, "ngram_size", size);
@@ -305,7 +320,8 @@ static bool position_bias(grow *g, const gop *op)
     const int64_t heads = grow_between(g, 1, 3), buckets = 2 * grow_between(g, 2, 4);
     const gsize length = grow_size(g);
     if (gsize_min(g, length) < 1) return false;
-    const uint32_t at = grow_ints(g, &length, 1, true), in[3] = { weight(g, buckets, heads, 2), at, at }, n = finish(g, op, in, 3);
+    const uint32_t at = grow_ints(g, &length, 1, true), in[3] = { weight(g, buckets, heads, 2), at, at },
+                   n = finish(g, op, in, 3);
     grow_int(g, n, "max_distance", buckets + grow_below(g, 20));
     if (grow_one_in(g, 2)) grow_int(g, n, "is_bidirectional", 1);
     return grow_end(g, n, 1) != G_NONE;
@@ -314,9 +330,13 @@ static bool position_bias(grow *g, const gop *op)
 static bool gated_bias(grow *g, const gop *op)
 {
     const int64_t heads = grow_between(g, 1, 3), each = grow_between(g, 1, 4), wide = 2 * grow_between(g, 1, 3);
-    const gsize s = grow_size(g), d[3] = { grow_size(g), s, gsize_of(heads * each) }, r[4] = { gsize_of(1), gsize_of(heads), s, s };
-    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 3), weight(g, heads * each, 0, 1), grow_shaped(g, SINTER_DTYPE_F32, r, 4),
-                             weight(g, each, wide, 2), weight(g, wide, 0, 1),
+    const gsize s = grow_size(g), d[3] = { grow_size(g), s, gsize_of(heads * each) },
+                r[4] = { gsize_of(1), gsize_of(heads), s, s };
+    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 3),
+                             weight(g, heads * each, 0, 1),
+                             grow_shaped(g, SINTER_DTYPE_F32, r, 4),
+                             weight(g, each, wide, 2),
+                             weight(g, wide, 0, 1),
                              grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ 1, heads, 1, 1 }, 4, 0.5) },
                    n = finish(g, op, in, 6);
     grow_int(g, n, "num_heads", heads);
