@@ -134,7 +134,7 @@ static ir_value_id one_activated(onnx_call *c, const char *what, ir_value_id y)
     static const struct {
         const char *name;
         op_id op;
-    } table[] = { { "relu", OP_relu }, { "gelu", OP_gelu }, { "silu", OP_silu }, { "identity", OP_identity } };
+    } table[] = { { "relu", OP_relu }, { "gelu", OP_gelu_tanh }, { "silu", OP_silu }, { "identity", OP_identity } };
     for (uint32_t i = 0; i < COUNT_OF(table); i++)
         if (strcmp(table[i].name, what) == 0) return build_unary(&c->b, table[i].op, y);
     if (strcmp(what, "relu2") == 0) {

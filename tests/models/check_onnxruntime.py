@@ -38,6 +38,7 @@ APART = {
     r'LayerNormalization|InstanceNormalization': 'variances are differences of squares',
     r'fmod of u?int64': 'through double',
     r'Cast of (float|double|float16) to u?int': 'out of range is undefined in the text; here it saturates',
+    r'DynamicQuantizeLSTM with': 'its input, and its state before each step, are quantised, too',
     r'Cast of float to float8e(4m3fn|5m2), saturate 0': 'what rounds beyond the largest number',
 }
 
