@@ -11,15 +11,15 @@
 
 #include <stddef.h>
 
-enum { COLUMNS = 16, ROWS_MOST = 512, HELD_MOST = 8 };
+enum { COLUMNS = 16, ROWS_MOST = 512, HELD_MOST = 8, SLOTS_MOST = 16, SHARED_ROWS = 8, SHARED_MOST = 232448 };
 typedef struct packed_tactic {
-    uint8_t groups, split, pre, tiles, trigger, zero[TACTIC_SIZE - 5];
+    uint8_t groups, split, pre, tiles, trigger, is_shared, zero[TACTIC_SIZE - 6];
 } packed_tactic;
 _Static_assert(sizeof(packed_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 static const tactic_field fields[] = {
     FIELD(packed_tactic, groups, 1, 4, true, "groups ", 1),      FIELD(packed_tactic, split, 1, 16, true, " split ", 1),
-    FIELD(packed_tactic, pre, 1, HELD_MOST, false, " held ", 1), FIELD(packed_tactic, tiles, 1, 4, true, " rows ", 8),
-    FIELD(packed_tactic, trigger, 1, 3, false, " trigger ", 1),
+    FIELD(packed_tactic, pre, 1, SLOTS_MOST, false, " held ", 1), FIELD(packed_tactic, tiles, 1, 4, true, " rows ", 8),
+    FIELD(packed_tactic, trigger, 1, 3, false, " trigger ", 1),  FIELD(packed_tactic, is_shared, 0, 1, false, " shared"),
 };
 
 typedef struct packed {
@@ -144,15 +144,104 @@ static double cost_of(const problem *p, const packed *g, packed_tactic x, const 
     return 1500 + ns + 30.0 * x.split;
 }
 
-static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+/* ---- tiles of codes in shared memory ---- */
+
+/* Bytes of the scales, or zero points, of `size` bytes that belong to a tile. */
+static int64_t tile_part(const packed *g, uint32_t size)
 {
-    packed g;
-    return packed_at(p, &g) ? 1e15 : cost_of(p, &g, TACTIC_AS(packed_tactic, t), target);
+    const int64_t spans = g->block && g->block < g->terms ? g->terms / g->block : 1;
+    return spans * COLUMNS * size;
 }
 
-static uint32_t shared_of(packed_tactic x)
+/* Bytes of a slot of packed_product.cu. */
+static int64_t slot_size(const packed *g)
 {
-    return (uint32_t)x.groups * x.split * 8u * x.tiles * COLUMNS * 4u;
+    return 512 + (g->f.scale_varies ? tile_part(g, sinter_dtype_bits(g->f.scale_type) / 8) : 0) +
+           (g->f.zero && g->f.zero_varies ? tile_part(g, 2) : 0);
+}
+
+/* A row of X as shared memory holds it, in whole tiles. */
+static int64_t x_bytes(const problem *p, const packed *g)
+{
+    return tiles_of(g) * g->terms * (sinter_dtype_bits(p->in[0].dtype) / 8);
+}
+
+/* Rows begin in other banks than their neighbours. */
+static int64_t x_pitch(const problem *p, const packed *g)
+{
+    return (x_bytes(p, g) + 127) / 128 * 128 + 64;
+}
+
+/* 0: a tile's scales do not lie side by side, or X does not lie so, or there may be too many rows. */
+static uint32_t shared_rows(const packed *g)
+{
+    int64_t rows = 1;
+    for (uint32_t i = 0; i < g->c.count[CONTRACT_LEFT]; i++) {
+        const int64_t most = g->c.axis[CONTRACT_LEFT][i].range.max;
+        if (!i64_mul(rows, most, &rows) || rows > SHARED_ROWS) return 0;
+    }
+    const bool is_whole = !g->block || (g->block < g->terms ? g->terms % g->block : g->block % g->terms) == 0;
+    return is_whole && g->is_vector && g->run == 32 && rows > 0 ? (uint32_t)rows : 0;
+}
+
+static int64_t shared_of(const problem *p, const packed *g, packed_tactic x)
+{
+    const int64_t warps = (int64_t)x.groups * x.split;
+    if (!x.is_shared) return warps * 8 * x.tiles * COLUMNS * 4;
+    return warps * x.pre * slot_size(g) + (int64_t)shared_rows(g) * x_pitch(p, g);
+}
+
+/* A block asks for its weights while the kernels before it still work, if it finds room beside them. */
+static double shared_cost(const problem *p, const packed *g, packed_tactic x, const kernel_target *t)
+{
+    const double units = t->units ? t->units : 100, room = t->shared ? t->shared : 48 * 1024;
+    const double threads = 32.0 * x.groups * x.split, shared = (double)shared_of(p, g, x) + 1024;
+    const double blocks = (double)cuda_ceil_div(g->f.n, COLUMNS * x.groups);
+    double resident = (double)(int64_t)(room / shared), most = (double)(int64_t)(1024 / threads);
+    if (resident > most) resident = most;
+    if (resident < 1) resident = 1;
+    const double each = (double)cuda_ceil_div((int64_t)blocks, (int64_t)units);
+    const double waves = (double)cuda_ceil_div((int64_t)each, (int64_t)resident);
+    const double steps = (double)cuda_ceil_div(tiles_of(g), x.split), held = steps < x.pre ? steps : x.pre;
+    const double at_once = each < resident ? each : resident;
+    double under_way = at_once * threads / 32 * held * (double)slot_size(g) / 32768;
+    if (under_way > 1) under_way = 1;
+    /* Half of the room is for the next kernel. */
+    const double late = at_once * shared * 2 > room || at_once * threads > 1024 ? 1500 : 900;
+    const double memory =
+        cuda_problem_bytes(p) / (t->bandwidth > 0 ? t->bandwidth : 1e12) * 1e9 / (0.3 + 0.7 * under_way);
+    /* Instructions of a warp for a tile. */
+    const double products = p->in[0].dtype == SINTER_DTYPE_F32 ? 3 * 8 + 60 : 8 + 8;
+    const double work = each * threads / 32 * steps * (70 + products) / 4 / 1.6;
+    const double chain = (steps / held - 1) * 700 + steps * 40 + waves * 300;
+    const double sum = memory > work ? memory : work;
+    return late + (sum > chain ? sum : chain) + 20.0 * x.split;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const packed_tactic x = TACTIC_AS(packed_tactic, t);
+    packed g;
+    if (packed_at(p, &g)) return 1e15;
+    return x.is_shared ? shared_cost(p, &g, x, target) : cost_of(p, &g, x, target);
+}
+
+static void shared_tactics(const problem *p, const packed *g, const kernel_target *t, ranking *best)
+{
+    const int64_t tiles = tiles_of(g);
+    for (uint8_t split = 2; split <= 16; split = (uint8_t)(split * 2)) {
+        for (uint8_t groups = 1; groups <= 4 && groups * split <= 16; groups = (uint8_t)(groups * 2)) {
+            for (uint8_t pre = 2; pre <= SLOTS_MOST; pre = (uint8_t)(pre * 2)) {
+                if (groups * split < 4 || tiles < split) continue;
+                if (pre > 2 && cuda_ceil_div(tiles, split) <= pre / 2) break;
+                const packed_tactic x = {
+                    .split = split, .groups = groups, .pre = pre, .tiles = 1, .trigger = 1, .is_shared = 1
+                };
+                if (shared_of(p, g, x) > (t->shared ? t->shared : 48 * 1024)) break;
+                ranking_add(best, shared_cost(p, g, x, t), &x);
+            }
+        }
+    }
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -174,11 +263,11 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             if (x.groups > 4) x.groups = 4;
             const int64_t blocks = cuda_ceil_div(g.f.n, COLUMNS * x.groups) * cuda_ceil_div(rows, 8 * of_rows);
             if (blocks <= 2 * (int64_t)(t->units ? t->units : 100)) x.trigger = 1;
-            if (shared_of(x) > 48 * 1024) continue;
-            const double cost = cost_of(p, &g, x, t);
-            ranking_add(&best, cost, &x);
+            if (shared_of(p, &g, x) > 48 * 1024) continue;
+            ranking_add(&best, cost_of(p, &g, x, t), &x);
         }
     }
+    if (t->isa >= 80 && shared_rows(&g)) shared_tactics(p, &g, t, &best);
     ranking_take(&best, out);
 }
 
@@ -186,8 +275,9 @@ static bool check(const problem *p, const tactic *t)
 {
     const packed_tactic x = TACTIC_AS(packed_tactic, t);
     packed g;
-    return FIELDS_HOLD(fields, t) && x.groups * x.split <= 16 && x.trigger != 2 && shared_of(x) <= 48 * 1024 &&
-           !packed_at(p, &g);
+    if (!FIELDS_HOLD(fields, t) || x.groups * x.split > 16 || x.trigger == 2 || packed_at(p, &g)) return false;
+    if (!x.is_shared) return x.pre <= HELD_MOST && shared_of(p, &g, x) <= 48 * 1024;
+    return x.tiles == 1 && shared_rows(&g) && shared_of(p, &g, x) <= SHARED_MOST;
 }
 
 FIELDS_PRINT(print, fields)
@@ -315,6 +405,11 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "PRE", x.pre);
     cuda_code_define(c, "TILES", x.tiles);
     cuda_code_define(c, "X_VECTOR", g.is_vector);
+    cuda_code_define(c, "SHARED", x.is_shared);
+    cuda_code_define(c, "DEPTH", x.is_shared ? g.f.k : 0);
+    cuda_code_define(c, "X_ROWS", x.is_shared ? shared_rows(&g) : 1);
+    cuda_code_define(c, "X_CHUNKS", x.is_shared ? x_bytes(p, &g) / 16 : 1);
+    cuda_code_define(c, "X_PITCH", x.is_shared ? x_pitch(p, &g) : 16);
     cuda_code_define(c, "TRIGGER", x.trigger);
     cuda_code_define(c, "DEPTH_AXES", 1);
     cuda_code_define(c, "BATCH_AXES", g.c.count[CONTRACT_BATCH]);
@@ -346,7 +441,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint64_t blocks = ((uint64_t)a.col.count + COLUMNS * x.groups - 1) / (COLUMNS * x.groups);
     struct simt_args *to;
     TRY(cuda_launch_begin(e, r, 0, rows ? blocks : 0, rows ? (rows + each - 1) / each : 1, 1, 32u * x.groups * x.split,
-                          shared_of(x), sizeof *to, &to));
+                          (uint32_t)shared_of(p, &g, x), sizeof *to, &to));
     *to = a;
     CUDA_PATCH(r, to, p.data, PATCH_IN, 0);
     CUDA_PATCH(r, to, q.data, PATCH_IN, 1);

@@ -15,14 +15,28 @@
  *   grid    x: ceil(columns / (16 * GROUPS)), y: ceil(rows / ROWS)
  *   shared  GROUPS * SPLIT * ROWS * 16 floats
  *
+ * SHARED: asynchronous copies bring the tiles of codes and scales to shared memory, PRE slots a warp. So a block asks for
+ * all of its weights before the dependency wait and needs few registers. Blocks of the next kernels of the chain find
+ * room beside it, and memory does not rest between two kernels. X lies in shared memory, too.
+ *   shared  [warp][slot] SLOT bytes: codes of a tile, its scales, its zero points; then [row] X_PITCH bytes of X. Partial
+ *           sums of a warp take the place of its first slot
+ *
  * -D: CODE (0: integers of 4 bits, 1: of 8 bits, 2: f4e2m1, 3: f8e4m3, 4: f8e5m2), TYPE of X (0 f32, 1 f16, 2 bf16),
  *     SCALE (type of scales, as TYPE), SCALE_BLOCKS, ZERO_BLOCKS (0: none in memory, 1: one a column, 2: one a block),
  *     ZERO_POINT, UNIT (log2 of what results are multiplied by), BLOCK (terms; 0: none vary), RUN, GROUPS, SPLIT, PRE,
- *     TILES (of 8 rows), X_VECTOR, TRIGGER, and simt.cuh's */
+ *     TILES (of 8 rows), X_VECTOR, SHARED, X_ROWS (at most), X_CHUNKS (of 16 bytes of a row of X), X_PITCH, DEPTH, TRIGGER, and
+ *     simt.cuh's */
 #include "simt.cuh"
 #include "packed_args.h"
 
 enum { BITS = CODE == 0 || CODE == 2 ? 4 : 8, TILE_K = 256 / BITS, STEPS = TILE_K / 16, EACH = RUN / 4 };
+/* Its size decides the code where tiles come to shared memory. Elsewhere one compilation serves all. */
+#if SHARED
+DEVICE i32 depth_of(const simt_args &) { return DEPTH; }
+#else
+DEVICE i32 depth_of(const simt_args &a) { return a.depth; }
+#endif
+DEVICE i32 tiles_of(const simt_args &a) { return (depth_of(a) + TILE_K - 1) / TILE_K; }
 enum { WARPS = GROUPS * SPLIT, THREADS = WARPS * 32, ROWS = 8 * TILES, PARTS = TYPE == 0 ? 3 : 1 };
 /* Terms with one scale in a tile, spans of them, and how many scales lie side by side. */
 enum {
@@ -32,9 +46,18 @@ enum {
     SCALE_SIZE = SCALE == 0 ? 4 : 2, SCALE_WORDS = SCALE_BLOCKS ? SPANS * SCALE_SIZE / 2 : 1,
     ZERO_WORDS = ZERO_BLOCKS == 2 ? SPANS : 1
 };
+/* Bytes of a slot, and tiles that are waited for at once. */
 enum {
+    SCALE_PART = SCALE_BLOCKS ? SPANS * 16 * SCALE_SIZE : 0, ZERO_PART = ZERO_BLOCKS == 2 ? SPANS * 32 : 0,
+    SLOT = 512 + SCALE_PART + ZERO_PART, BATCH = PRE % 2 ? 1 : 2
+};
+enum {
+#if SHARED
+    REGISTERS = PARTS > 1 ? 128 : 64,
+#else
     REGISTERS = PRE * (4 + (SCALE_BLOCKS ? SCALE_WORDS : 0) + (ZERO_BLOCKS == 2 ? ZERO_WORDS : 0)) +
                 TILES * (8 + STEPS * 2 * PARTS + (PARTS > 1 ? 8 : 0) + 2) + 56,
+#endif
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
@@ -81,7 +104,7 @@ DEVICE i64 pair_at(i32 tile, i32 blocks, i32 block, i32 g, i32 size)
     return ((((i64)tile * groups + block / GROUP) * 8 + g) * GROUP + block % GROUP) * 2 * size;
 }
 
-DEVICE i32 blocks_of(const simt_args &a) { return BLOCK ? (a.depth + BLOCK - 1) / (BLOCK ? BLOCK : 1) : 1; }
+DEVICE i32 blocks_of(const simt_args &a) { return BLOCK ? (depth_of(a) + BLOCK - 1) / (BLOCK ? BLOCK : 1) : 1; }
 
 /* Words that belong to a tile of terms: those of its spans. */
 template <int N> DEVICE void load_spans(u32 (&to)[N], const u8 *from, i32 tile, i32 blocks, i32 k, i32 g, i32 size)
@@ -100,13 +123,46 @@ template <int N> DEVICE void load_spans(u32 (&to)[N], const u8 *from, i32 tile, 
     }
 }
 
-DEVICE void load_tile(const simt_args &a, const packed_args &w, i32 tile, i32 tiles, i32 at, i32 lane, held_tile &h)
+DEVICE void load_tile(const simt_args &a, const packed_args &w, i32 tile, i32 at, i32 lane, held_tile &h)
 {
-    h.code = load_constant((const u32x4 *)a.q.data + ((i64)tile * tiles + at) * 32 + lane);
+    h.code = load_constant((const u32x4 *)a.q.data + ((i64)tile * tiles_of(a) + at) * 32 + lane);
     if (SCALE_BLOCKS)
         load_spans(h.scale, (const u8 *)w.scale, tile, blocks_of(a), at * TILE_K, lane >> 2, SCALE_SIZE);
     if (ZERO_BLOCKS == 2) load_spans(h.zero, (const u8 *)w.zero, tile, blocks_of(a), at * TILE_K, lane >> 2, 2);
 }
+
+#if SHARED
+/* Where a lane finds its part of the first tile of terms of its columns. */
+struct sources { const u8 *code, *scale, *zero; };
+
+DEVICE sources sources_of(const simt_args &a, const packed_args &w, i32 tile, i32 lane)
+{
+    sources from = {};
+    from.code = (const u8 *)a.q.data + ((i64)tile * tiles_of(a) * 32 + lane) * 16;
+    if (SCALE_BLOCKS) from.scale = (const u8 *)w.scale + pair_at(tile, blocks_of(a), 0, 0, SCALE_SIZE) + lane * 16;
+    if (ZERO_BLOCKS == 2) from.zero = (const u8 *)w.zero + pair_at(tile, blocks_of(a), 0, 0, 2) + lane * 16;
+    return from;
+}
+
+/* Asks for a tile: each lane for its own codes, the first lanes for the scales and zero points of all. */
+DEVICE void stage_tile(const sources &from, i32 at, i32 lane, u32 slot)
+{
+    constexpr i32 TILES_OF_BLOCK = BLOCK > TILE_K ? BLOCK / TILE_K : 1;
+    const i32 block = at / TILES_OF_BLOCK;
+    copy_async16(slot + lane * 16, from.code + (i64)at * 512, true);
+    if (SCALE_BLOCKS && lane * 16 < SCALE_PART)
+        copy_async16(slot + 512 + lane * 16, from.scale + (i64)block * SCALE_PART, true);
+    if (ZERO_BLOCKS == 2 && lane * 16 < ZERO_PART)
+        copy_async16(slot + 512 + SCALE_PART + lane * 16, from.zero + (i64)block * ZERO_PART, true);
+}
+
+DEVICE void take_tile(const u8 *slot, i32 lane, held_tile &h)
+{
+    h.code = ((const u32x4 *)slot)[lane];
+    if (SCALE_BLOCKS) load_words(h.scale, slot + 512 + (lane >> 2) * SCALE_WORDS * 4);
+    if (ZERO_BLOCKS == 2) load_words(h.zero, slot + 512 + SCALE_PART + (lane >> 2) * ZERO_WORDS * 4);
+}
+#endif
 
 /* The scales of a pair of columns. */
 DEVICE void scale_pair(const u32 *words, float &low, float &high)
@@ -211,7 +267,8 @@ DEVICE void x_split(const float (&v)[EACH], x_run &to)
 
 DEVICE void x_read(const simt_args &a, const type_x *row, bool is_live, i32 k, x_run &to)
 {
-    const bool is_in = is_live && k < a.depth;
+    /* In shared memory zeros follow a row, and rows that are not there are read as another one: nobody stores them. */
+    const bool is_in = SHARED || (is_live && k < depth_of(a));
 #if TYPE == 0
     float v[EACH] = {};
     if (X_VECTOR) {
@@ -227,7 +284,7 @@ DEVICE void x_read(const simt_args &a, const type_x *row, bool is_live, i32 k, x
     } else {
 #pragma unroll
         for (i32 i = 0; i < EACH; i++)
-            if (is_live && k + i < a.depth) v[i] = row[(i64)(k + i) * a.p.depth[0]];
+            if (is_live && k + i < depth_of(a)) v[i] = row[(i64)(k + i) * a.p.depth[0]];
     }
     x_split(v, to);
 #else
@@ -240,7 +297,7 @@ DEVICE void x_read(const simt_args &a, const type_x *row, bool is_live, i32 k, x
         u16 v[EACH] = {};
 #pragma unroll
         for (i32 i = 0; i < EACH; i++)
-            if (is_live && k + i < a.depth) v[i] = row[(i64)(k + i) * a.p.depth[0]].bits;
+            if (is_live && k + i < depth_of(a)) v[i] = row[(i64)(k + i) * a.p.depth[0]].bits;
 #pragma unroll
         for (i32 i = 0; i < EACH / 2; i++) to.at[i / 2][0][i % 2] = (u32)v[2 * i] | (u32)v[2 * i + 1] << 16;
     }
@@ -300,21 +357,52 @@ DEVICE void add_tile(const simt_args &a, const held_tile &h, const u32 (&zero)[2
     }
 }
 
+/* The partial sums of a warp: [row][column]. */
+DEVICE float *part_of(u8 *shared, i32 warp) { return (float *)(shared + warp * (SHARED ? PRE * SLOT : ROWS * 64)); }
+
+/* Where a row of X begins, in elements. */
+DEVICE i64 line_of(const simt_args &a, i32 m)
+{
+    i64 at = 0;
+    i32 rest = m;
+#pragma unroll
+    for (i32 i = ROW_AXES - 1; i >= 0; i--) {
+        i32 q = 0, r = rest;
+        if (i) divmod_fast(rest, a.row.div[i], q, r);
+        rest = q;
+        at += r * a.p.line[i];
+    }
+    return at;
+}
+
 KERNEL void __launch_bounds__(THREADS, BLOCKS) packed_product(const __grid_constant__ simt_args a,
                                                               const __grid_constant__ packed_args w,
                                                               const __grid_constant__ epi_args e)
 {
-    float *const part = (float *)shared_base();
+    u8 *const shared = shared_base();
     const i32 lane = (i32)lane_id(), warp = (i32)warp_id(), split = warp % SPLIT, g = lane >> 2;
-    const i32 col_tiles = (a.col.count + 15) / 16, tiles = (a.depth + TILE_K - 1) / TILE_K;
+    const i32 col_tiles = (a.col.count + 15) / 16, tiles = tiles_of(a);
     const i32 tile = smaller((i32)blockIdx.x * GROUPS + warp / SPLIT, col_tiles - 1), row0 = (i32)blockIdx.y * ROWS;
+#if SHARED
+    u8 *const slots = shared + warp * PRE * SLOT, *const x_shared = shared + WARPS * PRE * SLOT;
+    const u32 slots_at = shared_address(slots);
+    const sources source = sources_of(a, w, tile, lane);
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        if ((i + 1) * SPLIT <= tiles || i * SPLIT + split < tiles)
+            stage_tile(source, i * SPLIT + split, lane, slots_at + i * SLOT);
+        if (i % BATCH == BATCH - 1) copy_commit();
+    }
+#endif
 #if TRIGGER == 1
     grid_trigger();
 #endif
+#if !SHARED
     held_tile held[PRE];
 #pragma unroll
     for (i32 i = 0; i < PRE; i++)
-        if (i * SPLIT + split < tiles) load_tile(a, w, tile, tiles, i * SPLIT + split, lane, held[i]);
+        if (i * SPLIT + split < tiles) load_tile(a, w, tile, i * SPLIT + split, lane, held[i]);
+#endif
     u32 zero[2] = { ZERO_POINT, ZERO_POINT };
     if (ZERO_BLOCKS == 1) {
         const u32 both = *(const u32 *)((const u8 *)w.zero + ((i64)tile * 8 + g) * 4);
@@ -332,38 +420,74 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) packed_product(const __grid_const
 #pragma unroll
     for (i32 n = 0; n < TILES; n++) {
         const i32 m = row0 + n * 8 + g;
-        i64 at = 0;
-        i32 rest = m;
         is_live[n] = m < a.row.count;
-#pragma unroll
-        for (i32 i = ROW_AXES - 1; i >= 0; i--) {
-            i32 q = 0, r = rest;
-            if (i) divmod_fast(rest, a.row.div[i], q, r);
-            rest = q;
-            at += r * a.p.line[i];
-        }
-        row[n] = (const type_x *)a.p.data + (is_live[n] ? at : 0);
+#if SHARED
+        row[n] = (const type_x *)(x_shared + (X_ROWS > 1 && is_live[n] ? g * X_PITCH : 0));
+#else
+        row[n] = (const type_x *)a.p.data + (is_live[n] ? line_of(a, m) : 0);
+#endif
     }
     float sum_of[TILES][4] = {};
     grid_wait();
+#if SHARED
+    const i32 chunks = (X_ROWS == 1 ? 1 : a.row.count) * X_CHUNKS;
+#pragma unroll 4
+    for (i32 i = (i32)threadIdx.x; i < chunks; i += THREADS) {
+        const i32 m = X_ROWS == 1 ? 0 : i / X_CHUNKS, chunk = i - m * X_CHUNKS;
+        const u32x4 *const from = (const u32x4 *)((const type_x *)a.p.data + line_of(a, m));
+        u32x4 v = {};
+        if (DEPTH % TILE_K == 0 || chunk * 16 < DEPTH * (i32)sizeof(type_x)) v = from[chunk];
+        *(u32x4 *)(x_shared + m * X_PITCH + chunk * 16) = v;
+    }
+    sync_block();
+    constexpr bool IS_FULL = DEPTH % (TILE_K * SPLIT * BATCH) == 0, IS_ONCE = PRE * SPLIT * TILE_K >= DEPTH;
+    i32 slot = 0;
+#pragma unroll 1
+    for (i32 from = split; from < tiles; from += BATCH * SPLIT) {
+        copy_wait<PRE / BATCH - 1>();
+        sync_warp();
+        held_tile held[BATCH];
+#pragma unroll
+        for (i32 i = 0; i < BATCH; i++)
+            if (IS_FULL || from + i * SPLIT < tiles) take_tile(slots + (slot + i) * SLOT, lane, held[i]);
+        if (!IS_ONCE) {
+            sync_warp();
+#pragma unroll
+            for (i32 i = 0; i < BATCH; i++) {
+                const i32 next = from + (i + PRE) * SPLIT;
+                if (next < tiles) stage_tile(source, next, lane, slots_at + (slot + i) * SLOT);
+            }
+        }
+        copy_commit();
+#pragma unroll
+        for (i32 i = 0; i < BATCH; i++) {
+            const i32 at = from + i * SPLIT;
+            if (IS_FULL || at < tiles) add_tile(a, held[i], zero, row, is_live, at * TILE_K, sum_of);
+        }
+        slot = !IS_ONCE && slot + BATCH == PRE ? 0 : slot + BATCH;
+    }
+    sync_warp();
+#else
     for (i32 from = split; from < tiles; from += PRE * SPLIT) {
 #pragma unroll
         for (i32 i = 0; i < PRE; i++) {
             const i32 at = from + i * SPLIT, next = at + PRE * SPLIT;
             if (at >= tiles) break;
             add_tile(a, held[i], zero, row, is_live, at * TILE_K, sum_of);
-            if (next < tiles) load_tile(a, w, tile, tiles, next, lane, held[i]);
+            if (next < tiles) load_tile(a, w, tile, next, lane, held[i]);
         }
     }
+#endif
 #if TRIGGER == 3
     grid_trigger();
 #endif
     const float unit = float_of_bits((u32)(127 + UNIT) << 23);
+    float *const own_part = part_of(shared, warp);
 #pragma unroll
     for (i32 n = 0; n < TILES; n++)
 #pragma unroll
         for (i32 i = 0; i < 4; i++)
-            part[(warp * ROWS + n * 8 + (lane & 3) * 2 + (i & 1)) * 16 + g + (i & 2) * 4] =
+            own_part[(n * 8 + (lane & 3) * 2 + (i & 1)) * 16 + g + (i & 2) * 4] =
                 sum_of[n][i] * (i & 2 ? high : low) * unit;
     sync_block();
     place where;
@@ -375,7 +499,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) packed_product(const __grid_const
         if (col >= a.col.count) continue;
         epi_acc total[1] = { 0 };
 #pragma unroll
-        for (i32 s = 0; s < SPLIT; s++) total[0] += part[((n / 16 * SPLIT + s) * ROWS + m) * 16 + n % 16];
+        for (i32 s = 0; s < SPLIT; s++) total[0] += part_of(shared, n / 16 * SPLIT + s)[m * 16 + n % 16];
         i32 at[EPI_RANK];
 #pragma unroll
         for (i32 i = 0; i < EPI_RANK; i++) at[i] = where.at[i];
