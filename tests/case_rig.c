@@ -39,6 +39,19 @@ tactic case_damage(case_rig *r, const tactic *t)
     return d;
 }
 
+void case_tactics(const kernel *k, const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    tactic_sink more = { .count = 0 };
+    k->tactics(p, t, out);
+    if (k->lets_in && out->count) k->lets_in(&out->at[0], &more);
+    for (uint32_t i = 0; i < more.count; i++) {
+        bool is_there = !k->check(p, &more.at[i]);
+        for (uint32_t n = 0; n < out->count; n++)
+            is_there = is_there || !memcmp(out->at[n].at, more.at[i].at, TACTIC_SIZE);
+        if (!is_there && out->count < COUNT_OF(out->at)) out->at[out->count++] = more.at[i];
+    }
+}
+
 void *case_guarded(case_rig *r, size_t size, int with)
 {
     const size_t total = size_align(size, 64) + 2 * CASE_GUARD;

@@ -34,6 +34,8 @@ bool   case_guards_hold(const void *data, size_t size, int with);
 
 /* The tactic with a byte or two changed, mostly at the front, where fields are. */
 tactic case_damage(case_rig *r, const tactic *t);
+/* The row's tactics, and the first one with the kernel behind it let in at the other times that there are. */
+void case_tactics(const kernel *k, const problem *p, const kernel_target *t, tactic_sink *out);
 
 typedef struct case_trial {
     const problem *p;

@@ -83,6 +83,9 @@ typedef struct kernel {
     /* best guess first; at least one */
     void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);
     bool   (*check)(const problem *p, const tactic *t);
+    /* The tactic with the kernel behind it let in at other times, the soonest first, its own among them; `check` may
+     * refuse some. Weights are packed alike. What it is worth shows in a whole program alone. NULL: no choice. */
+    void   (*lets_in)(const tactic *t, tactic_sink *out);
     void   (*print)(const tactic *t, text *out);                             /* "14x32"; NULL: no parameters */
     double (*cost_ns)(const problem *p, const tactic *t, const kernel_target *target);
     /* bytes, for every shape in range; NULL: none */

@@ -5,6 +5,9 @@
  * weights packed for it. Variant and program are timed in turns. Steps of the same problem are swapped together first,
  * the dearest problems before others; then single steps of them, as long as there is time. Trials end where the time is
  * over, so what is found depends on the machine; the timing cache keeps it, and the same cache makes the same engine.
+ *
+ * When a kernel lets in the one behind it is tried first, for all steps at once: a kernel that comes early brings its
+ * weights while others work, and it can only come early where all those before it let it.
  */
 #include "builder/descent.h"
 
@@ -16,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALTERNATIVES = 6, ROUNDS = 7, ROUNDS_QUICK = 2 };
+enum { ALTERNATIVES = 6, LET_INS = 3, SWAPS = (ALTERNATIVES + 1) * (LET_INS + 1), ROUNDS = 7, ROUNDS_QUICK = 2 };
 static const double batch_ns = 1e6, worth = 1.3, hopeless = 1.01, gain_least = 0.003, gain_least_on_cpu = 0.01;
 
 double descent_seconds(const tune_options *o)
@@ -56,25 +59,70 @@ static sinter_status key_of_swap(env *e, const tune_options *o, uint64_t hash, u
 
 /* ---- which steps ---- */
 
-/* A kernel whose time the length of a state decides is not tried: the state is empty here. */
+static bool is_on_device(const plan_step *s)
+{
+    const kernel *k = s->kernel;
+    return s->kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE;
+}
+
+/* A kernel whose time the length of a state decides gets no other: the state is empty here. */
 static bool may_swap(const plan_step *s)
 {
     const problem *p = s->problem;
-    const kernel *k = s->kernel;
-    if (s->kind != STEP_KERNEL || k->where != KERNEL_ON_DEVICE) return false;
     return p->op != OP_attention || p->count_in < 5 || p->in[4].dtype == SINTER_DTYPE_NONE;
+}
+
+static bool is_same(const choice *a, const choice *b)
+{
+    return a->kernel == b->kernel && !memcmp(a->tactic.at, b->tactic.at, sizeof a->tactic.at);
+}
+
+static choice choice_of(const plan_step *s)
+{
+    choice own = { .kernel = s->kernel };
+    memcpy(own.tactic.at, s->tactic, sizeof own.tactic.at);
+    return own;
+}
+
+/* The choice with the kernel behind it let in at all the times that there are, its own among them, soonest first. */
+static uint32_t let_ins_of(const tune_result *t, const plan_step *s, const choice *c, choice list[LET_INS])
+{
+    tactic_sink sink = { .count = 0 };
+    uint32_t count = 0;
+    if (c->kernel->lets_in) c->kernel->lets_in(&c->tactic, &sink);
+    for (uint32_t i = 0; i < sink.count && count < LET_INS; i++)
+        if (tune_swap_fits(t, s, c->kernel, &sink.at[i]))
+            list[count++] = (choice){ .kernel = c->kernel, .tactic = sink.at[i] };
+    return count;
 }
 
 static sinter_status alternatives_of(env *e, const tune_options *o, const tune_result *t, const plan_step *s,
                                      choice *list, uint32_t *count)
 {
     choice all[ALTERNATIVES + 2];
+    const choice own = choice_of(s);
     uint32_t found = 0;
     *count = 0;
+    if (!may_swap(s)) return SINTER_OK;
     TRY(tune_alternatives(e, s->problem, o, worth, all, ALTERNATIVES + 2, &found));
-    for (uint32_t i = 0; i < found && *count < ALTERNATIVES; i++) {
-        const bool is_there = all[i].kernel == s->kernel && !memcmp(all[i].tactic.at, s->tactic, sizeof s->tactic);
-        if (!is_there && tune_swap_fits(t, s, all[i].kernel, &all[i].tactic)) list[(*count)++] = all[i];
+    for (uint32_t i = 0; i < found && *count < ALTERNATIVES; i++)
+        if (!is_same(&all[i], &own) && tune_swap_fits(t, s, all[i].kernel, &all[i].tactic)) list[(*count)++] = all[i];
+    return SINTER_OK;
+}
+
+/* All that a search may put into a step. */
+static sinter_status swaps_of(env *e, const tune_options *o, const tune_result *t, const plan_step *s, choice *list,
+                              uint32_t *count)
+{
+    choice other[ALTERNATIVES + 1] = { choice_of(s) }, all[LET_INS];
+    uint32_t others = 0;
+    *count = 0;
+    TRY(alternatives_of(e, o, t, s, other + 1, &others));
+    for (uint32_t i = 0; i <= others; i++) {
+        const uint32_t known = let_ins_of(t, s, &other[i], all);
+        if (i) list[(*count)++] = other[i];
+        for (uint32_t k = 0; k < known; k++)
+            if (!is_same(&all[k], &other[i]) && !is_same(&all[k], &other[0])) list[(*count)++] = all[k];
     }
     return SINTER_OK;
 }
@@ -89,10 +137,10 @@ static sinter_status find(env *e, const tune_options *o, tune_result *t, text *k
     text_printf(key, "done");
     *is_known = timing_cache_find(o->cache, key->at, &unused);
     for (uint32_t i = 1; i < t->plan->step.count && (*is_known || !has_any); i++) {
-        choice list[ALTERNATIVES];
+        choice list[SWAPS];
         uint32_t count;
-        if (!may_swap(&t->plan->step.at[i])) continue;
-        TRY(alternatives_of(e, o, t, &t->plan->step.at[i], list, &count));
+        if (!is_on_device(&t->plan->step.at[i])) continue;
+        TRY(swaps_of(e, o, t, &t->plan->step.at[i], list, &count));
         has_any = has_any || count;
         for (uint32_t k = 0; k < count && *is_known; k++) {
             TRY(key_of_swap(e, o, hash, i, &list[k], key));
@@ -148,6 +196,7 @@ typedef struct descent {
     trial_step *step;
     uint32_t count, tried, taken;
     bool is_whole; /* all addresses are known */
+    bool is_soon;  /* every step lets in the one behind it as soon as it can */
     program *base;
     double base_ns;
     VEC(void *) address;
@@ -207,7 +256,7 @@ static void forget(descent *d, uint32_t copies, uint32_t addresses)
     d->address.count = addresses;
 }
 
-/* The step with another tactic. */
+/* The step with another tactic, and its weights packed for it. */
 static sinter_status variant_of(descent *d, const trial_step *from, const choice *x, uint32_t trial, trial_step *out)
 {
     const plan_step *s = &d->t->plan->step.at[from->plan];
@@ -220,6 +269,7 @@ static sinter_status variant_of(descent *d, const trial_step *from, const choice
     out->is_changed = true;
     out->s.kernel = x->kernel;
     out->s.tactic = &own->tactic;
+    if (x->kernel == from->now.kernel && tune_lets_in_alone(x->kernel, &from->now.tactic, &x->tactic)) return SINTER_OK;
     out->s.in_id = id;
     memcpy(id, from->s.in_id, from->s.count_in * sizeof *id);
     for (uint32_t i = 0; i < s->count_in && i < from->s.count_in; i++)
@@ -294,6 +344,7 @@ static sinter_status compare(descent *d, program *p, bool *is_faster, double *ra
         TRY(clock_of(d, p, repeats, &new_ns));
         part[round] = new_ns / (old_ns + 1e-3);
         won += part[round] < 1 - least / 2;
+        *ratio = part[round];
         if (round + 1 >= ROUNDS_QUICK && part[round] > hopeless && part[round - 1] > hopeless) return SINTER_OK;
         if (round + 1 - won > 2) return SINTER_OK;
     }
@@ -305,9 +356,34 @@ static sinter_status compare(descent *d, program *p, bool *is_faster, double *ra
 
 /* ---- trying ---- */
 
-/* Puts `x` into the steps of the problem, or into `only` alone where that is a step, and keeps it if it is faster. What
- * cannot be bound or launched is not faster. */
-static sinter_status try_one(descent *d, uint64_t number, uint32_t only, const choice *x)
+/* What is tried: `x` in the steps of the problem, or in `only` alone where that is a step. x NULL: each step as it is,
+ * with the one behind it let in as soon as can be. */
+typedef struct trial {
+    uint64_t number;
+    uint32_t only;
+    const choice *x;
+} trial;
+
+/* What the trial puts into the step; false: it stays. */
+static bool trial_at(const descent *d, const trial *x, uint32_t step, choice *out)
+{
+    const trial_step *now = &d->step[step];
+    choice list[LET_INS];
+    if (!now->plan) return false;
+    const plan_step *s = &d->t->plan->step.at[now->plan];
+    if (!x->x) {
+        if (!let_ins_of(d->t, s, &now->now, list)) return false;
+        *out = list[0];
+    } else {
+        if (now->number != x->number || (x->only != UINT32_MAX && x->only != step)) return false;
+        if (!tune_swap_fits(d->t, s, x->x->kernel, &x->x->tactic)) return false;
+        *out = *x->x;
+    }
+    return !is_same(out, &now->now);
+}
+
+/* Keeps what is tried if it is faster. What cannot be bound or launched is not. */
+static sinter_status try_one(descent *d, const trial *x, bool *is_taken)
 {
     program *p = NULL;
     bool is_faster = false, is_other = false;
@@ -319,19 +395,20 @@ static sinter_status try_one(descent *d, uint64_t number, uint32_t only, const c
     sinter_status s = SINTER_OK;
     d->e->error = &own;
     for (uint32_t i = 0; i < d->count && s == SINTER_OK; i++) {
-        const trial_step *now = &d->step[i];
-        const bool is_meant = only == UINT32_MAX ? now->plan && now->number == number : i == only;
-        const plan_step *at = is_meant ? &d->t->plan->step.at[now->plan] : NULL;
-        step[i] = *now;
-        if (!is_meant || !tune_swap_fits(d->t, at, x->kernel, &x->tactic)) continue;
-        if (now->now.kernel == x->kernel && !memcmp(&now->now.tactic, &x->tactic, sizeof x->tactic)) continue;
+        choice other;
+        step[i] = d->step[i];
+        if (!trial_at(d, x, i, &other)) continue;
         is_other = true;
-        s = variant_of(d, now, x, copies, &step[i]);
+        s = variant_of(d, &d->step[i], &other, copies, &step[i]);
     }
     if (s == SINTER_OK && is_other) s = bind(d, step, &p);
     if (s == SINTER_OK && is_other) s = compare(d, p, &is_faster, &ratio);
     d->e->error = error;
     d->tried += is_other;
+    *is_taken = s == SINTER_OK && is_faster;
+    if (!x->x && is_other)
+        env_log(d->e, LOG_SELECT, "in the whole program: kernels let in as soon as can be: %s, %.3f of the time",
+                *is_taken ? "taken" : "not taken", ratio);
     if (s == SINTER_OK && is_faster) {
         drop(d, d->base);
         d->base = p;
@@ -368,13 +445,19 @@ static int by_price(const void *a, const void *b)
 
 static sinter_status try_group(descent *d, const group *g, bool is_single)
 {
-    choice list[ALTERNATIVES];
-    uint32_t count = 0;
-    TRY(alternatives_of(d->e, d->o, d->t, &d->t->plan->step.at[d->step[g->first].plan], list, &count));
+    choice list[ALTERNATIVES + LET_INS], soon[LET_INS];
+    const plan_step *s = &d->t->plan->step.at[d->step[g->first].plan];
+    uint32_t count = 0, others = 0;
+    bool is_taken = false;
+    if (!is_single) count = let_ins_of(d->t, s, &d->step[g->first].now, list);
+    TRY(alternatives_of(d->e, d->o, d->t, s, list + count, &others));
+    for (uint32_t k = count; k < count + others; k++)
+        if (d->is_soon && let_ins_of(d->t, s, &list[k], soon)) list[k] = soon[0];
+    count += others;
     for (uint32_t k = 0; k < count; k++) {
-        if (!is_single && !is_over(d)) TRY(try_one(d, g->number, UINT32_MAX, &list[k]));
-        for (uint32_t i = 0; is_single && i < d->count && !is_over(d); i++)
-            if (d->step[i].plan && d->step[i].number == g->number) TRY(try_one(d, g->number, i, &list[k]));
+        trial x = { .number = g->number, .only = UINT32_MAX, .x = &list[k] };
+        if (!is_single && !is_over(d)) TRY(try_one(d, &x, &is_taken));
+        for (x.only = 0; is_single && x.only < d->count && !is_over(d); x.only++) TRY(try_one(d, &x, &is_taken));
         if (d->o->progress && d->o->progress(d->o->user, "descent", 0))
             return FAIL(d->e, CANCELLED, "the build was cancelled");
     }
@@ -406,6 +489,26 @@ static sinter_status list_groups(descent *d, group **out, uint32_t *count)
     return SINTER_OK;
 }
 
+/* Every step lets in the one behind it as soon as it can. Code that this wants is compiled at once. */
+static sinter_status try_soon(descent *d)
+{
+    const trial x = { .x = NULL };
+    kernel_use *use = ARENA_NEW(&d->a, kernel_use, d->count);
+    choice *own = ARENA_NEW(&d->a, choice, d->count);
+    uint32_t count = 0;
+    if (d->count && (!use || !own)) return FAIL_MEMORY(d->e, "a program");
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (!trial_at(d, &x, i, &own[i])) continue;
+        bool is_there = false;
+        for (uint32_t k = 0; k < i && !is_there; k++)
+            is_there = d->step[k].number == d->step[i].number && is_same(&own[k], &own[i]);
+        if (!is_there) use[count++] = (kernel_use){ own[i].kernel, d->step[i].s.problem, &own[i].tactic };
+    }
+    if (!count) return SINTER_OK;
+    if (d->o->backend->prepare) TRY(tune_compile(d->e, d->o, use, count));
+    return try_one(d, &x, &d->is_soon);
+}
+
 static sinter_status run(descent *d)
 {
     group *list = NULL;
@@ -415,6 +518,7 @@ static sinter_status run(descent *d)
     TRY(clock_of(d, d->base, 1, &once));
     TRY(clock_of(d, d->base, 2, &once));
     TRY(clock_of(d, d->base, 2, &d->base_ns));
+    TRY(try_soon(d));
     TRY(list_groups(d, &list, &count));
     for (uint32_t i = 0; i < count && !is_over(d); i++) TRY(try_group(d, &list[i], false));
     for (uint32_t i = 0; i < count && !is_over(d); i++)
@@ -480,10 +584,9 @@ static sinter_status fill(descent *d, const run_item *item)
             d->is_whole && has_address(d, x->s.in_id, x->s.count_in) && has_address(d, x->s.out_id, x->s.count_out);
         if (at >= main->step.count) return FAIL(d->e, INTERNAL, "a program of other steps than the plan's");
         const plan_step *s = &p->step.at[main->step.at[at]];
-        if (s->kernel != x->s.kernel || !may_swap(s)) continue;
+        if (s->kernel != x->s.kernel || !is_on_device(s)) continue;
         TRY(problem_number(d->e, s->problem, &x->number));
-        x->now = (choice){ .kernel = s->kernel };
-        memcpy(x->now.tactic.at, s->tactic, sizeof s->tactic);
+        x->now = choice_of(s);
         x->plan = main->step.at[at];
     }
     return SINTER_OK;

@@ -150,6 +150,7 @@ static bool check(const problem *p, const tactic *t)
 }
 
 FIELDS_PRINT(print, fields)
+FIELDS_LET_IN(lets_in, pointwise_tactic, 2)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
@@ -252,4 +253,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_pointwise, 2, reject, , .is_strided_out = true, .is_in_place = true);
+CUDA_ROW(cuda_pointwise, 2, reject, , .is_strided_out = true, .is_in_place = true, .lets_in = lets_in);

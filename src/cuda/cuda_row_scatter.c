@@ -12,6 +12,14 @@
 
 typedef enum scatter_mode { MODE_LINES, MODE_WINNERS, MODE_EXCHANGE, MODE_APART, MODE_COUNT } scatter_mode;
 enum { SCATTER_BLOCK = 128 };
+typedef struct scatter_tactic {
+    uint8_t mode, trigger, zero[TACTIC_SIZE - 2];
+} scatter_tactic;
+_Static_assert(sizeof(scatter_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(scatter_tactic, mode, 0, MODE_COUNT - 1),
+    FIELD(scatter_tactic, trigger, 1, 2),
+};
 
 static int64_t kind_of(const problem *p)
 {
@@ -98,21 +106,24 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     static const scatter_mode order[] = { MODE_APART, MODE_EXCHANGE, MODE_WINNERS, MODE_LINES };
     (void)t;
-    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (mode_fits(p, order[i])) out->at[out->count++] = (tactic){ .at = { (uint8_t)order[i] } };
+    for (uint32_t i = 0; i < COUNT_OF(order); i++) {
+        const scatter_tactic x = { .mode = (uint8_t)order[i], .trigger = 2 };
+        if (mode_fits(p, order[i])) tactic_put(out, &x);
+    }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const tactic_field mode = { .size = 1, .most = MODE_COUNT - 1 };
-    return fields_hold(&mode, 1, t) && mode_fits(p, t->at[0]);
+    return FIELDS_HOLD(fields, t) && mode_fits(p, t->at[0]);
 }
 
 static void print(const tactic *t, text *out)
 {
     static const char *const name[] = { "lines", "winners", "exchange", "apart" };
-    text_printf(out, "%s", t->at[0] < MODE_COUNT ? name[t->at[0]] : "?");
+    text_printf(out, "%s t%u", t->at[0] < MODE_COUNT ? name[t->at[0]] : "?", t->at[1]);
 }
+
+FIELDS_LET_IN(lets_in, scatter_tactic, 2)
 
 static uint32_t lead_of(const problem *p)
 {
@@ -194,12 +205,12 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 }
 
 /* The threads of one phase: over `dim_at`, of which axes in [first, last) are one thread's own walk. */
-static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t index_of_code, const view *in,
+static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_record *r, uint32_t index_of_code, const view *in,
                            const view *out, uint32_t first, uint32_t last, int64_t places)
 {
-    const uint32_t u = updates_of(p), x = indices_of(p);
+    const uint32_t u = updates_of(p), index = indices_of(p);
     const view *updates = &in[u];
-    const bool has_indices = cuda_has_in(p, x);
+    const bool has_indices = cuda_has_in(p, index);
     int64_t total = 1, walk = 1;
     struct scatter_args *a;
     TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, SCATTER_BLOCK, 0, sizeof *a, &a));
@@ -217,16 +228,17 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
         a->out_dim[i] = (small)out->dim[i];
         a->out_step[i] = out->stride[i];
     }
-    for (uint32_t i = 0; has_indices && i < in[x].rank; i++) a->index_step[i] = in[x].stride[i];
+    for (uint32_t i = 0; has_indices && i < in[index].rank; i++) a->index_step[i] = in[index].stride[i];
     if (view_count(updates) == 0) total = 0;
     if (places >= 0) total = places;
     if (total > INT32_MAX || walk > INT32_MAX) return FAIL(e, UNSUPPORTED, "more than 2^31 updates");
     a->total = (natural)total;
     a->walk = (natural)walk;
+    a->trigger = x.trigger;
     cuda_launch_last(r)->grid[0] = (uint32_t)((total + SCATTER_BLOCK - 1) / SCATTER_BLOCK);
     CUDA_PATCH(r, a, out, PATCH_OUT, 0);
     CUDA_PATCH(r, a, updates, PATCH_IN, u);
-    if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, x);
+    if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, index);
     CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
     CUDA_PATCH(r, a, step, PATCH_STEP, 0);
     const bool has_winners = !is_in_place(p) && (index_of_code != 1 || places == -2 || p->op == OP_max_unpool);
@@ -269,19 +281,20 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     (void)attrs;
     cuda_record *r = record;
+    const scatter_tactic x = TACTIC_AS(scatter_tactic, t);
     TRY(check_shapes(e, p, in, out));
     if (p->op == OP_max_unpool) {
         const int64_t count = view_count(out);
-        TRY(phase(e, p, r, 2, in, out, 0, 0, count));
-        TRY(phase(e, p, r, 1, in, out, 0, 0, -1));
-        TRY(phase(e, p, r, 0, in, out, 0, 0, count));
+        TRY(phase(e, p, x, r, 2, in, out, 0, 0, count));
+        TRY(phase(e, p, x, r, 1, in, out, 0, 0, -1));
+        TRY(phase(e, p, x, r, 0, in, out, 0, 0, count));
         /* The last goes over the result. */
         const cuda_launch *l = &r->at[r->count - 1];
         struct scatter_args *a = (struct scatter_args *)(r->args + l->param[0].at);
         for (uint32_t i = 0; i < out->rank; i++) a->dim[i] = cuda_fast_div(out->dim[i]);
         return SINTER_OK;
     }
-    if (is_in_place(p)) return phase(e, p, r, 0, in, out, 0, 0, -1);
+    if (is_in_place(p)) return phase(e, p, x, r, 0, in, out, 0, 0, -1);
     TRY(copy_launch(e, r, 0, 0, &p->in[0], &p->out[0], &in[0], &out[0]));
     uint32_t first = 0, last = 0;
     if (p->op == OP_scatter_elements) {
@@ -290,16 +303,17 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     } else if (p->op == OP_scatter_nd) {
         last = lead_of(p);
     }
-    if (t->at[0] == MODE_LINES) return phase(e, p, r, 1, in, out, first, last, -1);
-    if (t->at[0] != MODE_WINNERS) return phase(e, p, r, 1, in, out, 0, 0, -1);
+    if (t->at[0] == MODE_LINES) return phase(e, p, x, r, 1, in, out, first, last, -1);
+    if (t->at[0] != MODE_WINNERS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
     int64_t places = 1;
     const uint32_t rank = p->op == OP_scatter_nd ? (uint32_t)p->in[1].dim[lead_of(p)].max : out->rank;
     for (uint32_t i = 0; i < rank; i++) places *= out->dim[i];
-    TRY(phase(e, p, r, 3, in, out, 0, 0, places));
+    TRY(phase(e, p, x, r, 3, in, out, 0, 0, places));
     /* One thread for each place that is named: not for the elements of a slice. */
-    if (p->op == OP_scatter_nd) TRY(phase(e, p, r, 2, in, out, lead_of(p), in[2].rank, -1));
-    else TRY(phase(e, p, r, 2, in, out, 0, 0, -1));
-    return phase(e, p, r, 1, in, out, 0, 0, -2);
+    if (p->op == OP_scatter_nd) TRY(phase(e, p, x, r, 2, in, out, lead_of(p), in[2].rank, -1));
+    else TRY(phase(e, p, x, r, 2, in, out, 0, 0, -1));
+    return phase(e, p, x, r, 1, in, out, 0, 0, -2);
 }
 
-CUDA_ROW(cuda_scatter, 2, reject, , .is_strided_out = true, .updates_in_place = true, .workspace = workspace);
+CUDA_ROW(cuda_scatter, 3, reject, , .is_strided_out = true, .updates_in_place = true, .workspace = workspace,
+         .lets_in = lets_in);

@@ -34,3 +34,12 @@ void fields_print(const tactic_field *field, size_t count, const tactic *t, text
         if (field[i].times) text_printf(out, "%u", n * field[i].times);
     }
 }
+
+void fields_vary(const tactic *t, size_t at, uint8_t most, tactic_sink *out)
+{
+    tactic own = *t;
+    for (uint8_t i = 1; i <= most; i++) {
+        own.at[at] = i;
+        tactic_put(out, &own);
+    }
+}

@@ -30,6 +30,12 @@ void fields_print(const tactic_field *field, size_t count, const tactic *t, text
 #define FIELDS_PRINT(name, list) \
     static void name(const tactic *t, text *out) { fields_print(list, COUNT_OF(list), t, out); }
 
+/* The tactic with its byte `at` from 1 to `most`. */
+void fields_vary(const tactic *t, size_t at, uint8_t most, tactic_sink *out);
+/* A row's `lets_in`: `trigger` of its tactic, a byte, says when. */
+#define FIELDS_LET_IN(name, type, most) \
+    static void name(const tactic *t, tactic_sink *out) { fields_vary(t, offsetof(type, trigger), most, out); }
+
 /* The tactic as its row's struct, and back: *own is added to the sink where there is room. */
 #define TACTIC_AS(type, t) (((const union { tactic bytes; type own; }){ .bytes = *(t) }).own)
 static inline void tactic_put(tactic_sink *out, const void *own)

@@ -7,13 +7,14 @@
 
 enum { ROWS_USUAL = 64, TURNS = 4 };
 typedef struct few_tactic {
-    uint8_t warps, cluster, rows, zero[TACTIC_SIZE - 3];
+    uint8_t warps, cluster, rows, trigger, zero[TACTIC_SIZE - 4];
 } few_tactic;
 _Static_assert(sizeof(few_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 static const tactic_field fields[] = {
     FIELD(few_tactic, warps, 1, 16, true, "warps ", 1),
     FIELD(few_tactic, cluster, 1, 8, true, " cluster ", 1),
     FIELD(few_tactic, rows, 1, 8, true, " rows ", 1),
+    FIELD(few_tactic, trigger, 1, 3, false, " t", 1),
 };
 
 static uint32_t each_of(const problem *p)
@@ -86,7 +87,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     uint8_t of_rows = rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : 8;
     while (of_rows > 1 && of_rows * line_of(p) > 1024) of_rows /= 2;
     for (uint32_t i = 0; i < COUNT_OF(shapes) && out->count < COUNT_OF(out->at); i++) {
-        const few_tactic x = { .warps = shapes[i][0], .cluster = shapes[i][1], .rows = of_rows };
+        const few_tactic x = { .warps = shapes[i][0], .cluster = shapes[i][1], .rows = of_rows, .trigger = 3 };
         if ((x.cluster > 1 && t->isa < 90) || shared_of(p, x) > 48 * 1024) continue;
         tactic_put(out, &x);
     }
@@ -94,10 +95,12 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    return FIELDS_HOLD(fields, t) && shared_of(p, TACTIC_AS(few_tactic, t)) <= 48 * 1024;
+    const few_tactic x = TACTIC_AS(few_tactic, t);
+    return FIELDS_HOLD(fields, t) && x.trigger != 2 && shared_of(p, x) <= 48 * 1024;
 }
 
 FIELDS_PRINT(print, fields)
+FIELDS_LET_IN(lets_in, few_tactic, 3)
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
@@ -124,7 +127,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(cuda_launch_begin(e, to, 0, (uint64_t)((rows + x.rows - 1) / x.rows) * x.cluster, (uint64_t)heads,
                           (uint64_t)in[0].dim[0], 32u * x.warps, shared_of(p, x), sizeof *a, &a));
     cuda_launch_last(to)->cluster = x.cluster;
+    a->trigger = x.trigger;
     return attention_fill(e, p, attrs, in, out, to, a);
 }
 
-CUDA_ROW(cuda_attention_few, 1, reject, , .is_strided_out = true);
+CUDA_ROW(cuda_attention_few, 2, reject, , .is_strided_out = true, .lets_in = lets_in);

@@ -176,6 +176,7 @@ static bool check(const problem *p, const tactic *t)
 }
 
 FIELDS_PRINT(print, fields)
+FIELDS_LET_IN(lets_in, gemv_tactic, 3)
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
@@ -224,7 +225,6 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "SPLIT", x.split);
     cuda_code_define(c, "PRE", x.pre);
     cuda_code_define(c, "X_VECTOR", g.is_vector);
-    cuda_code_define(c, "TRIGGER", x.trigger);
     cuda_code_define(c, "DEPTH_AXES", g.c.count[CONTRACT_DEPTH]);
     cuda_code_define(c, "BATCH_AXES", g.c.count[CONTRACT_BATCH]);
     cuda_code_define(c, "ROW_AXES", g.c.count[g.x_lines]);
@@ -266,6 +266,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     struct simt_args *to;
     TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * g.rows * x.cols * 4, sizeof *to, &to));
     *to = a;
+    to->trigger = x.trigger;
     if (p->prologue) contract_prologue(&g.c, g.x_lines, &to->pro);
     else CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
     CUDA_PATCH(r, to, q.data, PATCH_IN, g.w);
@@ -277,4 +278,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &space, in, out, r);
 }
 
-CUDA_ROW(cuda_gemv, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);
+CUDA_ROW(cuda_gemv, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack, .lets_in = lets_in);

@@ -62,5 +62,6 @@ void line_tactics(const problem *p, const kernel_target *target, tactic_sink *ou
 bool line_is_sound(const problem *p, const lines *l, const line_tactic *t);
 double line_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
 void line_print(const tactic *t, text *out);
+void line_lets_in(const tactic *t, tactic_sink *out);
 
 #endif

@@ -384,6 +384,11 @@ void line_print(const tactic *t, text *out)
     text_printf(out, " t%u", x.trigger);
 }
 
+void line_lets_in(const tactic *t, tactic_sink *out)
+{
+    fields_vary(t, offsetof(line_tactic, trigger), 2, out);
+}
+
 double line_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const line_tactic x = TACTIC_AS(line_tactic, t);

@@ -103,6 +103,7 @@ static bool check(const problem *p, const tactic *t)
 }
 
 FIELDS_PRINT(print, fields)
+FIELDS_LET_IN(lets_in, map_tactic, 2)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
@@ -211,4 +212,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &m.s, in, out, r);
 }
 
-CUDA_ROW(cuda_each, 2, reject, , .is_strided_out = true);
+CUDA_ROW(cuda_each, 2, reject, , .is_strided_out = true, .lets_in = lets_in);

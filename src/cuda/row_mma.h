@@ -48,6 +48,7 @@ uint32_t mma_shared_size(const mma_tile *tile, const mma_tactic *t, uint32_t sta
 void   mma_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
 bool   mma_check(const problem *p, const tactic *t);
 void   mma_print(const tactic *t, text *out);
+void   mma_lets_in(const tactic *t, tactic_sink *out);
 double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
 
 size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input);

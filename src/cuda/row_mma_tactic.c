@@ -229,6 +229,11 @@ void mma_print(const tactic *t, text *out)
                 1u << m.split_log, m.trigger);
 }
 
+void mma_lets_in(const tactic *t, tactic_sink *out)
+{
+    fields_vary(t, offsetof(mma_tactic, trigger), 3, out);
+}
+
 double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     mma_shape s;

@@ -281,6 +281,7 @@ static bool check(const problem *p, const tactic *t)
 }
 
 FIELDS_PRINT(print, fields)
+FIELDS_LET_IN(lets_in, packed_tactic, 3)
 
 /* ---- packing ---- */
 
@@ -410,7 +411,6 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "X_ROWS", x.is_shared ? shared_rows(&g) : 1);
     cuda_code_define(c, "X_CHUNKS", x.is_shared ? x_bytes(p, &g) / 16 : 1);
     cuda_code_define(c, "X_PITCH", x.is_shared ? x_pitch(p, &g) : 16);
-    cuda_code_define(c, "TRIGGER", x.trigger);
     cuda_code_define(c, "DEPTH_AXES", 1);
     cuda_code_define(c, "BATCH_AXES", g.c.count[CONTRACT_BATCH]);
     cuda_code_define(c, "ROW_AXES", g.c.count[CONTRACT_LEFT]);
@@ -443,6 +443,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(cuda_launch_begin(e, r, 0, rows ? blocks : 0, rows ? (rows + each - 1) / each : 1, 1, 32u * x.groups * x.split,
                           (uint32_t)shared_of(p, &g, x), sizeof *to, &to));
     *to = a;
+    to->trigger = x.trigger;
     CUDA_PATCH(r, to, p.data, PATCH_IN, 0);
     CUDA_PATCH(r, to, q.data, PATCH_IN, 1);
     struct packed_args *w = cuda_param_add(r, sizeof *w);
@@ -454,4 +455,5 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &space, in, out, r);
 }
 
-CUDA_ROW(cuda_packed, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);
+CUDA_ROW(cuda_packed, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack,
+         .lets_in = lets_in);

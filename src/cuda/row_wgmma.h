@@ -47,6 +47,7 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w);
 void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
 bool wgmma_check(const problem *p, const tactic *t);
 void wgmma_print(const tactic *t, text *out);
+void wgmma_lets_in(const tactic *t, tactic_sink *out);
 double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
 
 #endif

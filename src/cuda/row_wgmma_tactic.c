@@ -282,6 +282,11 @@ bool wgmma_check(const problem *p, const tactic *t)
     return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log;
 }
 
+void wgmma_lets_in(const tactic *t, tactic_sink *out)
+{
+    fields_vary(t, offsetof(wgmma_tactic, trigger), 3, out);
+}
+
 void wgmma_print(const tactic *t, text *out)
 {
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);

@@ -32,6 +32,15 @@ bool tune_swap_fits(const tune_result *t, const plan_step *s, const kernel *k, c
     return true;
 }
 
+bool tune_lets_in_alone(const kernel *k, const tactic *a, const tactic *b)
+{
+    tactic_sink list = { .count = 0 };
+    if (k->lets_in) k->lets_in(a, &list);
+    for (uint32_t i = 0; i < list.count; i++)
+        if (!memcmp(list.at[i].at, b->at, sizeof b->at)) return true;
+    return false;
+}
+
 /* A weight of its own for the step: what was packed before may be another step's, too. */
 static sinter_status pack_again(env *e, tune_result *t, uint32_t step, uint32_t input, size_t size, uint32_t *value)
 {
@@ -58,6 +67,12 @@ sinter_status tune_swap(env *e, tune_result *t, uint32_t step, const kernel *k, 
 {
     plan_step *s = &t->plan->step.at[step];
     const problem *p = s->problem;
+    tactic now;
+    memcpy(now.at, s->tactic, sizeof now.at);
+    if (k == s->kernel && tune_lets_in_alone(k, &now, x)) {
+        memcpy(s->tactic, x->at, sizeof s->tactic);
+        return SINTER_OK;
+    }
     uint32_t *in = ARENA_NEW(t->plan->a, uint32_t, s->count_in);
     if (!in) return FAIL_MEMORY(e, "a step");
     memcpy(in, s->in, s->count_in * sizeof *in);

@@ -204,6 +204,8 @@ void tune_estimate(const problem *p, const tune_options *options, bool want_fast
 uint32_t      tune_swap_source(const tune_result *t, uint32_t value);
 /* Can it stand in this step, and leave everything around it as it is? */
 bool          tune_swap_fits(const tune_result *t, const plan_step *s, const kernel *k, const tactic *x);
+/* Do they differ in nothing but when the kernel behind them is let in? Then weights are packed alike. */
+bool          tune_lets_in_alone(const kernel *k, const tactic *a, const tactic *b);
 /* Puts it in. It fits. */
 sinter_status tune_swap(env *e, tune_result *t, uint32_t step, const kernel *k, const tactic *x);
 

@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "cuda/cuda_device.h"
 #include "cuda/cuda_kernels.h"
+#include "case_rig.h"
 #include "plugin_set.h"
 
 #include <inttypes.h>
@@ -52,7 +53,7 @@ static void add_codes(checker *k, uint32_t row, const problem *p, const char *li
 {
     const cuda_kernel *kernel_row = (const cuda_kernel *)(const void *)cuda_kernels[row];
     tactic_sink sink = { .count = 0 };
-    kernel_row->base.tactics(p, chip, &sink);
+    case_tactics(&kernel_row->base, p, chip, &sink);
     for (uint32_t t = 0; t < sink.count; t++) {
         char *tactic_text = NULL;
         for (uint32_t index = 0;; index++) {

@@ -90,7 +90,7 @@ static void print_tactic(runner *r, const combo *c, text *out)
 {
     const kernel *k = &row_at(c->kernel)->base;
     tactic_sink sink = { .count = 0 };
-    k->tactics(r->problems[c->line], &r->board->target, &sink);
+    case_tactics(k, r->problems[c->line], &r->board->target, &sink);
     text_init(out, &r->rig.e);
     if (k->print) k->print(&sink.at[c->tactic], out);
 }
@@ -164,7 +164,7 @@ static bool run_line(runner *r, uint32_t index, uint32_t first)
         const combo *c = &r->combos[i];
         const kernel *k = &row_at(c->kernel)->base;
         tactic_sink sink = { .count = 0 };
-        k->tactics(r->problems[line], &r->board->target, &sink);
+        case_tactics(k, r->problems[line], &r->board->target, &sink);
         const char *wrong = NULL;
         for (int kind = first_kind; kind <= CASE_SPECIAL && !wrong; kind++) {
             if (kind == CASE_SPECIAL && !case_takes_special(r->problems[line], k)) continue;
@@ -276,7 +276,7 @@ static bool plan_line(runner *r, uint32_t index, bool is_all)
         if (rejected && r->is_verbose) say("%s rejects %s: %s\n", row->name, l->at, rejected);
         if (rejected) continue;
         tactic_sink sink = { .count = 0 };
-        row->tactics(p, &r->board->target, &sink);
+        case_tactics(row, p, &r->board->target, &sink);
         for (uint32_t t = 0; t < sink.count && t < r->tactics && r->combo_count < COMBOS; t++)
             r->combos[r->combo_count++] = (combo){ .line = index, .kernel = k, .tactic = t };
     }
@@ -340,7 +340,7 @@ static void prepare_all(runner *r)
         for (uint32_t i = r->work[w].first; i < r->work[w].last; i++, count++) {
             const combo *c = &r->combos[i];
             tactic_sink sink = { .count = 0 };
-            cuda_kernels[c->kernel]->tactics(r->problems[c->line], &r->board->target, &sink);
+            case_tactics(cuda_kernels[c->kernel], r->problems[c->line], &r->board->target, &sink);
             tactics[count] = sink.at[c->tactic];
             use[count] = (kernel_use){ cuda_kernels[c->kernel], r->problems[c->line], &tactics[count] };
         }

@@ -79,7 +79,7 @@ static void bind_kernel(runner *r, const case_line *l, const case_variant *v, co
     sinter_error error;
     const problem *p = v->chosen;
     if (k->reject(p, t)) return;
-    k->tactics(p, t, &sink);
+    case_tactics(k, p, t, &sink);
     case_views(v->sized, p, 16, in, out);
     for (uint32_t i = 0; i < p->count_in; i++)
         if (p->in[i].is_const) in[i].data = arena_alloc(&r->rig.a, (size_t)view_count(&in[i]) * 8 + 64, 64);

@@ -287,7 +287,7 @@ static void plan_line(runner *r, uint32_t index)
             continue;
         }
         tactic_sink sink = { .count = 0 };
-        k->base.tactics(p, &r->target, &sink);
+        case_tactics(&k->base, p, &r->target, &sink);
         if (!sink.count) report(r, l, k->base.name, "", "gives no tactic");
         for (uint32_t t = 0; t < sink.count; t++) {
             /* The first, and others that differ from line to line. */

@@ -13,6 +13,7 @@ struct attention_args {
     small   queries, keys, depth, width;    /* depth: of q and k; width: of v and y */
     float   scale, cap;                 /* cap 0: none */
     small   causal;
+    small   trigger;                    /* attention_few: 1: at the top, 3: behind the main loop */
 };
 
 #endif

@@ -98,6 +98,7 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
     float q[ROWS][EACH];
     i32 query[ROWS];
     state s[ROWS];
+    if (a.trigger == 1) grid_trigger();
     grid_wait();
     const i32 all = valid_keys(a);
     [[maybe_unused]] const i32 ahead = all - a.queries;
@@ -187,7 +188,7 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
                 for (i32 i = 0; i < EACH; i++) s[r].at[i] += x[t][r] * wide_v[i];
         }
     }
-    grid_trigger();
+    if (a.trigger == 3) grid_trigger();
 #pragma unroll
     for (i32 r = 0; r < ROWS; r++) {
 #pragma unroll

@@ -308,8 +308,8 @@ KERNEL void __launch_bounds__(BLOCK) columns(const __grid_constant__ line_args a
     line.i = (tile * TX + (i32)tx) * VECTOR;
     line.x += line.i * (X_DENSE ? 1 : a.step);
     const i32 n = EXACT ? line.i < a.inner ? VECTOR : 0 : smaller(VECTOR, a.inner - line.i);
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     if (ITEMS) whole(a, e PRO_PASS, line, n, tx, ty);
     else passes(a, e PRO_PASS, line, n, row, tile, split, tx, ty);
     meet_cluster();                     /* nobody leaves while its shared memory is read */

@@ -13,8 +13,8 @@ KERNEL void __launch_bounds__(BLOCK) combine(const __grid_constant__ line_args a
     state *spare = (state *)shared_base();
     spot s;
     spot_kept(a, is_live ? line : 0, s);
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     state f;
     state_clear(f);
 #pragma unroll 4

@@ -12,7 +12,7 @@
  *
  * PROLOGUE: X is what a program makes of its operands where it meets W.
  *
- * -D: PROLOGUE ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES TRIGGER, and simt.cuh's; generated.cuh: type_w */
+ * -D: PROLOGUE ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's; generated.cuh: type_w */
 #include "simt.cuh"
 
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
@@ -127,9 +127,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     const i32 chunks = (a.depth + UNIT - 1) / UNIT;
     const type_w *w[COLS];
     chunk held[PRE][COLS];
-#if TRIGGER == 1
-    grid_trigger();
-#endif
+    if (a.trigger == 1) grid_trigger();
 #pragma unroll
     for (i32 c = 0; c < COLS; c++)
         w[c] = (const type_w *)a.q.data + smaller(col0 + c, a.col.count - 1) * a.q.depth_flat;
@@ -202,9 +200,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             if (at < chunks) multiply(a PRO_PASS, row_at, at * UNIT, next[j], acc);
         }
     }
-#if TRIGGER == 3
-    grid_trigger();
-#endif
+    if (a.trigger == 3) grid_trigger();
 #pragma unroll
     for (i32 m = 0; m < ROWS; m++)
 #pragma unroll

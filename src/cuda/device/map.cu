@@ -105,8 +105,8 @@ KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_
     const i32 n = EVEN ? WIDTH : p.inner - i;
     epi_row row;
     epi_begin(a, row, at);
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     if (t >= (vector_id)p.total) return;
     epi_acc v[WIDTH];
     map_value<WIDTH>(p, c, n, v);

@@ -24,7 +24,7 @@
  * -D: CODE (0: integers of 4 bits, 1: of 8 bits, 2: f4e2m1, 3: f8e4m3, 4: f8e5m2), TYPE of X (0 f32, 1 f16, 2 bf16),
  *     SCALE (type of scales, as TYPE), SCALE_BLOCKS, ZERO_BLOCKS (0: none in memory, 1: one a column, 2: one a block),
  *     ZERO_POINT, UNIT (log2 of what results are multiplied by), BLOCK (terms; 0: none vary), RUN, GROUPS, SPLIT, PRE,
- *     TILES (of 8 rows), X_VECTOR, SHARED, X_ROWS (at most), X_CHUNKS (of 16 bytes of a row of X), X_PITCH, DEPTH, TRIGGER, and
+ *     TILES (of 8 rows), X_VECTOR, SHARED, X_ROWS (at most), X_CHUNKS (of 16 bytes of a row of X), X_PITCH, DEPTH, and
  *     simt.cuh's */
 #include "simt.cuh"
 #include "packed_args.h"
@@ -394,9 +394,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) packed_product(const __grid_const
         if (i % BATCH == BATCH - 1) copy_commit();
     }
 #endif
-#if TRIGGER == 1
-    grid_trigger();
-#endif
+    if (a.trigger == 1) grid_trigger();
 #if !SHARED
     held_tile held[PRE];
 #pragma unroll
@@ -478,9 +476,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) packed_product(const __grid_const
         }
     }
 #endif
-#if TRIGGER == 3
-    grid_trigger();
-#endif
+    if (a.trigger == 3) grid_trigger();
     const float unit = float_of_bits((u32)(127 + UNIT) << 23);
     float *const own_part = part_of(shared, warp);
 #pragma unroll

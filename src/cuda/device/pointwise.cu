@@ -28,8 +28,8 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
     const bool is_there = at[EPI_RANK - 1] < p.inner && left > 0;
     epi_row row;
     epi_begin(a, row, at);
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     epi_regs<WIDTH> x;
     if (is_there) epi_fetch(a, row, i, left, x);
     if (TRIGGER == 2) grid_trigger();
@@ -64,8 +64,8 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
         left[u] = t >= (vector_id)p.total ? 0 : EVEN ? WIDTH : p.inner - begin[u];
         epi_begin(a, row[u], at);
     }
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
         if (left[u] > 0) epi_fetch(a, row[u], begin[u], EVEN ? WIDTH : left[u], x[u]);

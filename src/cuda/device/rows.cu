@@ -420,8 +420,8 @@ KERNEL void __launch_bounds__(BLOCK, RESIDENT) rows(const __grid_constant__ line
 {
     const i32 lane = threadIdx.x % LANES + rank_in_cluster() * LANES;
 #if ITEMS
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     whole(a, e PRO_PASS, lane);
 #else
     i32 line = blockIdx.x / CLUSTER * ROWS_BLOCK + threadIdx.x / LANES, split = 0;
@@ -430,8 +430,8 @@ KERNEL void __launch_bounds__(BLOCK, RESIDENT) rows(const __grid_constant__ line
     if (!is_live) line = a.rows - 1;
     spot row;
     spot_kept(a, line, row);
-    grid_wait();
     if (TRIGGER == 1) grid_trigger();
+    grid_wait();
     passes(a, e PRO_PASS, row, line, split, lane, is_live);
 #endif
     meet_cluster();                     /* nobody leaves while its shared memory is read */

@@ -186,6 +186,7 @@ DEVICE void scatter_one(const scatter_args &p, const i32 (&u)[URANK], bool tells
 KERNEL void scatter(const __grid_constant__ scatter_args p)
 {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p.trigger == 1) grid_trigger();
     grid_wait();
     if (t >= p.total) return;
 #if PHASE == 0

@@ -15,6 +15,7 @@ struct scatter_args {
     natural         total;              /* threads */
     natural         walk;               /* updates that a thread does one after the other */
     natural         step;
+    small           trigger;            /* when the next grid may start: 1: at the top, 2: as blocks end */
 };
 
 #endif

@@ -44,6 +44,7 @@ struct simt_args {
     small col_pitch;
     struct fast_div quads, rows;                    /* col_pitch / 4, row.count */
     struct simt_prologue pro;
+    small trigger;                                  /* gemv, packed_product: 1: at the top, 3: behind the main loop */
 };
 
 #endif
