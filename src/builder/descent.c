@@ -14,13 +14,14 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "builder/branches.h"
+#include "builder/swaps.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALTERNATIVES = 6, LET_INS = 3, SWAPS = (ALTERNATIVES + 1) * (LET_INS + 1), ROUNDS = 7, ROUNDS_QUICK = 2 };
-static const double batch_ns = 1e6, worth = 1.3, hopeless = 1.01, gain_least = 0.003, gain_least_on_cpu = 0.01;
+enum { ROUNDS = 7, ROUNDS_QUICK = 2 };
+static const double batch_ns = 1e6, hopeless = 1.01, gain_least = 0.003, gain_least_on_cpu = 0.01;
 
 double descent_seconds(const tune_options *o)
 {
@@ -57,76 +58,6 @@ static sinter_status key_of_swap(env *e, const tune_options *o, uint64_t hash, u
     return key->failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
 }
 
-/* ---- which steps ---- */
-
-static bool is_on_device(const plan_step *s)
-{
-    const kernel *k = s->kernel;
-    return s->kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE;
-}
-
-/* A kernel whose time the length of a state decides gets no other: the state is empty here. */
-static bool may_swap(const plan_step *s)
-{
-    const problem *p = s->problem;
-    return p->op != OP_attention || p->count_in < 5 || p->in[4].dtype == SINTER_DTYPE_NONE;
-}
-
-static bool is_same(const choice *a, const choice *b)
-{
-    return a->kernel == b->kernel && !memcmp(a->tactic.at, b->tactic.at, sizeof a->tactic.at);
-}
-
-static choice choice_of(const plan_step *s)
-{
-    choice own = { .kernel = s->kernel };
-    memcpy(own.tactic.at, s->tactic, sizeof own.tactic.at);
-    return own;
-}
-
-/* The choice with the kernel behind it let in at all the times that there are, its own among them, soonest first. */
-static uint32_t let_ins_of(const tune_result *t, const plan_step *s, const choice *c, choice list[LET_INS])
-{
-    tactic_sink sink = { .count = 0 };
-    uint32_t count = 0;
-    if (c->kernel->lets_in) c->kernel->lets_in(&c->tactic, &sink);
-    for (uint32_t i = 0; i < sink.count && count < LET_INS; i++)
-        if (tune_swap_fits(t, s, c->kernel, &sink.at[i]))
-            list[count++] = (choice){ .kernel = c->kernel, .tactic = sink.at[i] };
-    return count;
-}
-
-static sinter_status alternatives_of(env *e, const tune_options *o, const tune_result *t, const plan_step *s,
-                                     choice *list, uint32_t *count)
-{
-    choice all[ALTERNATIVES + 2];
-    const choice own = choice_of(s);
-    uint32_t found = 0;
-    *count = 0;
-    if (!may_swap(s)) return SINTER_OK;
-    TRY(tune_alternatives(e, s->problem, o, worth, all, ALTERNATIVES + 2, &found));
-    for (uint32_t i = 0; i < found && *count < ALTERNATIVES; i++)
-        if (!is_same(&all[i], &own) && tune_swap_fits(t, s, all[i].kernel, &all[i].tactic)) list[(*count)++] = all[i];
-    return SINTER_OK;
-}
-
-/* All that a search may put into a step. */
-static sinter_status swaps_of(env *e, const tune_options *o, const tune_result *t, const plan_step *s, choice *list,
-                              uint32_t *count)
-{
-    choice other[ALTERNATIVES + 1] = { choice_of(s) }, all[LET_INS];
-    uint32_t others = 0;
-    *count = 0;
-    TRY(alternatives_of(e, o, t, s, other + 1, &others));
-    for (uint32_t i = 0; i <= others; i++) {
-        const uint32_t known = let_ins_of(t, s, &other[i], all);
-        if (i) list[(*count)++] = other[i];
-        for (uint32_t k = 0; k < known; k++)
-            if (!is_same(&all[k], &other[i]) && !is_same(&all[k], &other[0])) list[(*count)++] = all[k];
-    }
-    return SINTER_OK;
-}
-
 static sinter_status find(env *e, const tune_options *o, tune_result *t, text *key, bool *is_known, bool *is_changed)
 {
     uint64_t hash;
@@ -139,8 +70,8 @@ static sinter_status find(env *e, const tune_options *o, tune_result *t, text *k
     for (uint32_t i = 1; i < t->plan->step.count && (*is_known || !has_any); i++) {
         choice list[SWAPS];
         uint32_t count;
-        if (!is_on_device(&t->plan->step.at[i])) continue;
-        TRY(swaps_of(e, o, t, &t->plan->step.at[i], list, &count));
+        if (!swaps_on_device(&t->plan->step.at[i])) continue;
+        TRY(swaps_all(e, o, t, &t->plan->step.at[i], list, &count));
         has_any = has_any || count;
         for (uint32_t k = 0; k < count && *is_known; k++) {
             TRY(key_of_swap(e, o, hash, i, &list[k], key));
@@ -372,14 +303,14 @@ static bool trial_at(const descent *d, const trial *x, uint32_t step, choice *ou
     if (!now->plan) return false;
     const plan_step *s = &d->t->plan->step.at[now->plan];
     if (!x->x) {
-        if (!let_ins_of(d->t, s, &now->now, list)) return false;
+        if (!swaps_let_in(d->t, s, &now->now, list)) return false;
         *out = list[0];
     } else {
         if (now->number != x->number || (x->only != UINT32_MAX && x->only != step)) return false;
         if (!tune_swap_fits(d->t, s, x->x->kernel, &x->x->tactic)) return false;
         *out = *x->x;
     }
-    return !is_same(out, &now->now);
+    return !swaps_equal(out, &now->now);
 }
 
 /* Keeps what is tried if it is faster. What cannot be bound or launched is not. */
@@ -449,10 +380,10 @@ static sinter_status try_group(descent *d, const group *g, bool is_single)
     const plan_step *s = &d->t->plan->step.at[d->step[g->first].plan];
     uint32_t count = 0, others = 0;
     bool is_taken = false;
-    if (!is_single) count = let_ins_of(d->t, s, &d->step[g->first].now, list);
-    TRY(alternatives_of(d->e, d->o, d->t, s, list + count, &others));
+    if (!is_single) count = swaps_let_in(d->t, s, &d->step[g->first].now, list);
+    TRY(swaps_others(d->e, d->o, d->t, s, list + count, &others));
     for (uint32_t k = count; k < count + others; k++)
-        if (d->is_soon && let_ins_of(d->t, s, &list[k], soon)) list[k] = soon[0];
+        if (d->is_soon && swaps_let_in(d->t, s, &list[k], soon)) list[k] = soon[0];
     count += others;
     for (uint32_t k = 0; k < count; k++) {
         trial x = { .number = g->number, .only = UINT32_MAX, .x = &list[k] };
@@ -501,7 +432,7 @@ static sinter_status try_soon(descent *d)
         if (!trial_at(d, &x, i, &own[i])) continue;
         bool is_there = false;
         for (uint32_t k = 0; k < i && !is_there; k++)
-            is_there = d->step[k].number == d->step[i].number && is_same(&own[k], &own[i]);
+            is_there = d->step[k].number == d->step[i].number && swaps_equal(&own[k], &own[i]);
         if (!is_there) use[count++] = (kernel_use){ own[i].kernel, d->step[i].s.problem, &own[i].tactic };
     }
     if (!count) return SINTER_OK;
@@ -584,9 +515,9 @@ static sinter_status fill(descent *d, const run_item *item)
             d->is_whole && has_address(d, x->s.in_id, x->s.count_in) && has_address(d, x->s.out_id, x->s.count_out);
         if (at >= main->step.count) return FAIL(d->e, INTERNAL, "a program of other steps than the plan's");
         const plan_step *s = &p->step.at[main->step.at[at]];
-        if (s->kernel != x->s.kernel || !is_on_device(s)) continue;
+        if (s->kernel != x->s.kernel || !swaps_on_device(s)) continue;
         TRY(problem_number(d->e, s->problem, &x->number));
-        x->now = choice_of(s);
+        x->now = swaps_now(s);
         x->plan = main->step.at[at];
     }
     return SINTER_OK;

@@ -205,8 +205,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 }
 
 /* The threads of one phase: over `dim_at`, of which axes in [first, last) are one thread's own walk. */
-static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_record *r, uint32_t index_of_code, const view *in,
-                           const view *out, uint32_t first, uint32_t last, int64_t places)
+static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_record *r, uint32_t index_of_code,
+                           const view *in, const view *out, uint32_t first, uint32_t last, int64_t places)
 {
     const uint32_t u = updates_of(p), index = indices_of(p);
     const view *updates = &in[u];

@@ -17,9 +17,12 @@ typedef struct packed_tactic {
 } packed_tactic;
 _Static_assert(sizeof(packed_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 static const tactic_field fields[] = {
-    FIELD(packed_tactic, groups, 1, 4, true, "groups ", 1),      FIELD(packed_tactic, split, 1, 16, true, " split ", 1),
-    FIELD(packed_tactic, pre, 1, SLOTS_MOST, false, " held ", 1), FIELD(packed_tactic, tiles, 1, 4, true, " rows ", 8),
-    FIELD(packed_tactic, trigger, 1, 3, false, " trigger ", 1),  FIELD(packed_tactic, is_shared, 0, 1, false, " shared"),
+    FIELD(packed_tactic, groups, 1, 4, true, "groups ", 1),
+    FIELD(packed_tactic, split, 1, 16, true, " split ", 1),
+    FIELD(packed_tactic, pre, 1, SLOTS_MOST, false, " held ", 1),
+    FIELD(packed_tactic, tiles, 1, 4, true, " rows ", 8),
+    FIELD(packed_tactic, trigger, 1, 3, false, " trigger ", 1),
+    FIELD(packed_tactic, is_shared, 0, 1, false, " shared"),
 };
 
 typedef struct packed {
@@ -455,5 +458,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &space, in, out, r);
 }
 
-CUDA_ROW(cuda_packed, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack,
-         .lets_in = lets_in);
+CUDA_ROW(cuda_packed, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack, .lets_in = lets_in);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_emulated_models.c - whole small models on the emulated GPU against the reference, at sizes of which only a run
  * knows whether they are equal, 1 or 0. */
+#include "backend/backend.h"
 #include "emulate.h"
+#include "engine/engine.h"
 #include "model_text.h"
 #include "onnx_bytes.h"
 #include "sinter/build.h"
@@ -77,9 +79,9 @@ static bytes code_model(float scale, int zero, int type, float other)
     return onnx_model_bytes(g, 18);
 }
 
-static bool run_codes(bytes model, const char *device, float *x, uint8_t *a, float *b, uint8_t *d)
+static bool run_codes(bytes model, const char *kind, float *x, uint8_t *a, float *b, uint8_t *d)
 {
-    const sinter_build_options o = { .struct_size = sizeof o, .device = device, .threads = 1, .tune = SINTER_TUNE_OFF };
+    const sinter_build_options o = { .struct_size = sizeof o, .device = kind, .threads = 1, .tune = SINTER_TUNE_OFF };
     sinter_buffer file = { 0 };
     sinter_engine *g = NULL;
     sinter_context *c = NULL;
@@ -96,7 +98,7 @@ static bool run_codes(bytes model, const char *device, float *x, uint8_t *a, flo
     if (s == SINTER_OK) memcpy(b, y.data, VALUES * sizeof *b);
     if (s == SINTER_OK) s = sinter_context_output(c, "d", &y, &error);
     if (s == SINTER_OK) memcpy(d, y.data, VALUES);
-    if (!CHECK_EQ(s, SINTER_OK)) printf("%s: %s\n", device, error.text);
+    if (!CHECK_EQ(s, SINTER_OK)) printf("%s: %s\n", kind, error.text);
     sinter_context_destroy(c);
     sinter_engine_release(g);
     sinter_buffer_free(&file);
@@ -140,8 +142,156 @@ static void codes_of_hard_values(void)
     }
 }
 
-static const test tests[] = { T(codes_of_hard_values), T(broadcasts), T(concats), T(nothing),
-                              T(slices_of_concats),    { 0 } };
+/* ---- when the next kernel is let in ---- */
+
+enum { FEW = 2, DEEP = 64 };
+static const char timings[] = "test_emulated_models.timings";
+
+/* Two products of few rows, a softmax and a norm: four kernels that can let the next one in at several times. */
+static bytes chain_model(void)
+{
+    bytes g = { 0 };
+    static float w[DEEP * DEEP], ones[DEEP];
+    const int64_t x[] = { FEW, DEEP }, square[] = { DEEP, DEEP }, line[] = { DEEP };
+    for (uint32_t i = 0; i < DEEP * DEEP; i++) w[i] = (float)((int)(i * 7 % 23) - 11) / 64;
+    for (uint32_t i = 0; i < DEEP; i++) ones[i] = 1;
+    bytes_put(&g, 11, onnx_value("x", 1, x, 2, ""));
+    bytes_put(&g, 5, onnx_tensor_bytes("w", 1, square, 2, w, sizeof w));
+    bytes_put(&g, 5, onnx_tensor_bytes("s", 1, line, 1, ones, sizeof ones));
+    bytes_put(&g, 1, onnx_node_bytes("MatMul", "", "x,w", "a"));
+    bytes_put(&g, 1, onnx_node_bytes("Softmax", "", "a", "b"));
+    bytes_put(&g, 1, onnx_node_bytes("LayerNormalization", "", "b,s,s", "c"));
+    bytes_put(&g, 1, onnx_node_bytes("MatMul", "", "c,w", "y"));
+    bytes_put(&g, 12, onnx_value("y", 1, x, 2, ""));
+    return onnx_model_bytes(g, 18);
+}
+
+static bool build_chain(bool only, sinter_buffer *out)
+{
+    const bytes m = chain_model();
+    sinter_error error = { 0 };
+    const sinter_build_options o = { .struct_size = sizeof o,
+                                     .device = "cuda",
+                                     .threads = 1,
+                                     .tune = SINTER_TUNE_FAST,
+                                     .timing_cache = timings,
+                                     .cache_only = only };
+    const sinter_status s = sinter_build_memory(m.at, m.size, &o, out, &error);
+    free(m.at);
+    if (!CHECK_EQ(s, SINTER_OK)) printf("%s\n", error.text);
+    return s == SINTER_OK;
+}
+
+static bool run_chain(const sinter_buffer *file, float *out)
+{
+    static float x[FEW * DEEP];
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    sinter_error error = { 0 };
+    for (uint32_t i = 0; i < FEW * DEEP; i++) x[i] = (float)((int)(i * 3 % 17) - 8) / 8;
+    sinter_tensor t = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { FEW, DEEP }, .data = x }, y = { 0 };
+    sinter_status s = sinter_engine_load_memory(file->data, file->size, NULL, &g, &error);
+    if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, &error);
+    if (s == SINTER_OK) s = sinter_context_set_input(c, "x", &t, &error);
+    if (s == SINTER_OK) s = sinter_context_run(c, &error);
+    if (s == SINTER_OK) s = sinter_context_output(c, "y", &y, &error);
+    if (s == SINTER_OK) memcpy(out, y.data, FEW * DEEP * sizeof *out);
+    if (!CHECK_EQ(s, SINTER_OK)) printf("%s\n", error.text);
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
+    return s == SINTER_OK;
+}
+
+static engine *open_chain(env *e, const sinter_buffer *file)
+{
+    engine *g = NULL;
+    sinter_error error = { 0 };
+    const device_options wanted = { .threads = 1 };
+    uint8_t *own = mem_alloc(e, file->size, ENGINE_ALIGN);
+    if (!CHECK(own != NULL)) return NULL;
+    memcpy(own, file->data, file->size);
+    if (!CHECK_EQ(engine_open(e, own, file->size, backend_find("cuda"), &wanted, 0, &g, &error), SINTER_OK))
+        printf("%s\n", error.text);
+    return g;
+}
+
+/* Writes behind the cache's line that a search is over that it has found each step's n-th other time; how many steps
+ * have one. */
+static uint32_t write_let_ins(const engine *g, uint32_t n)
+{
+    static char line[4096], prefix[4096];
+    uint32_t count = 0;
+    FILE *f = fopen(timings, "rb");
+    while (f && fgets(line, sizeof line, f)) {
+        char *end = strstr(line, "done | ");
+        if (strncmp(line, "descent ", 8) != 0 || !end) continue;
+        *end = 0;
+        (void)snprintf(prefix, sizeof prefix, "%s", line);
+    }
+    if (f) (void)fclose(f);
+    f = fopen(timings, "ab");
+    if (!CHECK(f && *prefix)) return 0;
+    for (uint32_t i = 0; i < g->step_count; i++) {
+        const kernel *k = g->code[i].kernel;
+        tactic now;
+        tactic_sink list = { .count = 0 };
+        uint32_t seen = 0;
+        if (g->step[i].kind != STEP_KERNEL || !k->lets_in) continue;
+        memcpy(now.at, g->step[i].tactic, sizeof now.at);
+        k->lets_in(&now, &list);
+        for (uint32_t t = 0; t < list.count; t++) {
+            const bool is_other = memcmp(list.at[t].at, now.at, sizeof now.at) != 0;
+            if (!is_other || !k->check(g->code[i].problem, &list.at[t]) || seen++ != n) continue;
+            (void)fprintf(f, "%sstep %u %s.%u ", prefix, i + 1, k->name, k->abi);
+            for (uint32_t b = 0; b < TACTIC_SIZE; b++) (void)fprintf(f, "%02x", list.at[t].at[b]);
+            (void)fprintf(f, " | 1\n");
+            count++;
+        }
+    }
+    (void)fclose(f);
+    return count;
+}
+
+/* What the timing cache says was found is put in, and nothing else changes: weights and results are the same. */
+static void kernels_that_come_at_another_time(void)
+{
+    static float first[FEW * DEEP], then[FEW * DEEP];
+    uint32_t swaps = 0;
+    env e;
+    env_init(&e, NULL, NULL);
+    for (uint32_t n = 0; n < 2; n++) {
+        sinter_buffer file = { 0 }, other = { 0 };
+        (void)unlink(timings);
+        if (!build_chain(false, &file) || !run_chain(&file, first)) return;
+        engine *g = open_chain(&e, &file), *h = NULL;
+        const uint32_t count = g ? write_let_ins(g, n) : 0;
+        if (g && build_chain(true, &other)) h = open_chain(&e, &other);
+        uint32_t changed = 0;
+        for (uint32_t i = 0; h && i < g->step_count; i++) {
+            const bool is_same = !memcmp(g->step[i].tactic, h->step[i].tactic, TACTIC_SIZE);
+            CHECK(g->code[i].kernel == h->code[i].kernel);
+            changed += !is_same;
+        }
+        CHECK_EQ(changed, count);
+        CHECK_EQ(file.size, other.size);
+        if (h && run_chain(&other, then)) CHECK(!memcmp(first, then, sizeof first));
+        swaps += changed;
+        engine_release(g);
+        engine_release(h);
+        sinter_buffer_free(&file);
+        sinter_buffer_free(&other);
+    }
+    CHECK(swaps >= 4);
+    (void)unlink(timings);
+}
+
+static const test tests[] = { T(codes_of_hard_values),
+                              T(broadcasts),
+                              T(concats),
+                              T(nothing),
+                              T(slices_of_concats),
+                              T(kernels_that_come_at_another_time),
+                              { 0 } };
 
 int main(int argc, char **argv)
 {
