@@ -202,14 +202,14 @@ DEVICE void expand(const u32x4 &code, i32 step, const u32 (&zero)[2], u32 (&a)[4
 #pragma unroll
     for (i32 i = 0; i < 4; i++) {
         const u32 z = zero[i & 1], v = i < 2 ? w : upper;
-        if (i & 1) a[i] = fma_pair((v & 0x00f000f0u) | 0x64006400u, 0x2c002c00u, twice(0xd400u | z << 4));
-        else a[i] = fma_pair((v & 0x000f000fu) | 0x64006400u, 0x3c003c00u, twice(0xe400u | z));
+        if (i & 1) a[i] = fma_pair(and_or(v, 0x00f000f0u, 0x64006400u), 0x2c002c00u, twice(0xd400u | z << 4));
+        else a[i] = fma_pair(and_or(v, 0x000f000fu, 0x64006400u), 0x3c003c00u, twice(0xe400u | z));
     }
 #elif CODE == 0
     const u32 w = word_of(code, step);
 #pragma unroll
     for (i32 i = 0; i < 4; i++)
-        a[i] = fma_pair((w >> 4 * i & 0x000f000fu) | 0x43004300u, 0x3f803f80u, twice(0xc300u | zero[i & 1]));
+        a[i] = fma_pair(and_or(w >> 4 * i, 0x000f000fu, 0x43004300u), 0x3f803f80u, twice(0xc300u | zero[i & 1]));
 #elif CODE == 2
     const u32 w = word_of(code, step);
 #pragma unroll

@@ -72,6 +72,11 @@ DEVICE u32 pack_bf16(float lo, float hi)
 }
 /* Bytes of b:a, chosen by the four nibbles of `which` (0 to 3: of a, 4 to 7: of b), lowest first. */
 DEVICE u32 permute_bytes(u32 a, u32 b, u32 which) { return __byte_perm(a, b, which); }
+/* x & mask | bits as one instruction: of two constants the compiler makes two. */
+DEVICE u32 and_or(u32 x, u32 mask, u32 bits)
+{
+    u32 r; asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(x), "r"(mask), "r"(bits)); return r;
+}
 /* x * y + z of pairs of narrow floats, rounded once. */
 DEVICE u32 fma_pair_f16(u32 x, u32 y, u32 z)
 {

@@ -320,6 +320,7 @@ DEVICE bf16 to_bf16(float x)
 DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16; }
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
 DEVICE u32 permute_bytes(u32 a, u32 b, u32 which) { return __byte_perm(a, b, which); }
+DEVICE u32 and_or(u32 x, u32 mask, u32 bits) { return (x & mask) | bits; }
 template <class T> static inline u32 emulated_fma_pair(u32 x, u32 y, u32 z, T (*narrow)(float))
 {
     u32 r = 0;
