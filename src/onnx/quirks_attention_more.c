@@ -87,19 +87,11 @@ void convert_sparse_attention(onnx_call *c)
     const dim wide[5] = { batch, call_k(c, n / layouts), call_k(c, layouts), tokens, length },
               all[4] = { batch, call_k(c, n), tokens, length };
     mask = build_shaped(&c->b, build_expanded(&c->b, build_unsqueezed(&c->b, mask, 1), wide, 5), all, 4);
-    const ir_value_id *given = c->in, one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
+    const ir_value_id *given = c->in, one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1),
+                      last = build_sub(&c->b, lengths, one), room = build_sizes(&c->b, &length, 1, true);
     const uint32_t count = c->count_in;
-    const ir_value_id in[11] = { call_in(c, 0),
-                                 call_in(c, 1),
-                                 call_in(c, 2),
-                                 past,
-                                 call_in(c, 4),
-                                 build_sub(&c->b, lengths, one),
-                                 build_sizes(&c->b, &length, 1, true),
-                                 call_in(c, 9),
-                                 call_in(c, 10),
-                                 0,
-                                 mask };
+    const ir_value_id in[11] = { call_in(c, 0), call_in(c, 1), call_in(c, 2),  past, call_in(c, 4), last,
+                                 room,          call_in(c, 9), call_in(c, 10), 0,    mask };
     if (c->b.status) return;
     c->in = in;
     c->count_in = 11;
@@ -309,8 +301,8 @@ void convert_remove_padding(onnx_call *c)
     c->out[0] = build_compress(&c->b, build_shaped(&c->b, x, flat, 2), keep, a);
     if (call_wants(c, 1)) { /* places in order, those of padding behind all others */
         const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0),
-                          behind = build_sizes(&c->b, &all, 1, true),
-                          key = build_add(&c->b, build_iota(&c->b, all), build_where(&c->b, keep, zero, behind));
+                          behind = build_sizes(&c->b, &all, 1, true), more = build_where(&c->b, keep, zero, behind),
+                          key = build_add(&c->b, build_iota(&c->b, all), more);
         attrs_top_k *top = DEFAULTS(top_k);
         top->largest = 0;
         top->k = build_dims(&c->b, &all, 1);
@@ -350,7 +342,8 @@ static void packed_attended(onnx_call *c, ir_value_id *part, ir_value_id offset,
     const ir_value_id y = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->b.status) return;
     const dim flat[2] = { all, call_dim(c, y, 2) };
-    c->out[0] = build_gather(&c->b, build_shaped(&c->b, y, flat, 2), places_of(c, offset, tokens), NULL);
+    const ir_value_id at = places_of(c, offset, tokens);
+    c->out[0] = build_gather(&c->b, build_shaped(&c->b, y, flat, 2), at, NULL);
 }
 
 void convert_packed_attention(onnx_call *c)

@@ -454,7 +454,8 @@ void convert_relative_position_bias(onnx_call *c)
     const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, length[0]), 1),
                       columns = build_unsqueezed(&c->b, build_iota(&c->b, length[1]), 0),
                       off = build_sub(&c->b, columns, rows), zero = build_scalar_like(&c->b, off, 0),
-                      near = build_min(&c->b, build_abs(&c->b, off), build_scalar_like(&c->b, off, (double)most));
+                      last = build_scalar_like(&c->b, off, (double)most),
+                      near = build_min(&c->b, build_abs(&c->b, off), last);
     ir_value_id bucket = build_gather(&c->b, bucket_table(c, buckets, most), near, NULL);
     if (both) {
         const ir_value_id is_later = build_gt(&c->b, off, zero), later = build_scalar_like(&c->b, off, (double)buckets);

@@ -177,7 +177,8 @@ void convert_gather_block_quantized(onnx_call *c)
         if (bytes) zero = zero ? build_typed(&c->b, zero, SINTER_DTYPE_I32) : build_scalar(&c->b, SINTER_DTYPE_I32, 0);
         if (bytes && is_signed) {
             zero = build_add(&c->b, zero, build_scalar_like(&c->b, zero, 8));
-            bytes = build_bit_xor(&c->b, taken(c, &t, bytes), build_scalar(&c->b, SINTER_DTYPE_U8, 0x88));
+            const ir_value_id signs = build_scalar(&c->b, SINTER_DTYPE_U8, 0x88);
+            bytes = build_bit_xor(&c->b, taken(c, &t, bytes), signs);
         } else {
             bytes = taken(c, &t, bytes ? bytes : data);
         }
@@ -245,7 +246,8 @@ void convert_matmul_bnb4(onnx_call *c)
     if (2 * bytes != count) w = build_part(&c->b, w, 0, zero, 1, call_k(c, count));
     const dim rest = call_k(c, blocks * block - count);
     if (blocks * block != count) w = build_padded(&c->b, w, pad_mode_constant, &zero, &rest, 0);
-    w = build_gather(&c->b, quirk_reals(c, bnb4[kind], 16, 1), build_typed(&c->b, w, SINTER_DTYPE_I32), NULL);
+    w = build_typed(&c->b, w, SINTER_DTYPE_I32);
+    w = build_gather(&c->b, quirk_reals(c, bnb4[kind], 16, 1), w, NULL);
     w = build_shaped(&c->b, w, apart, 2);
     w = build_mul(&c->b, w, build_unsqueezed(&c->b, build_typed(&c->b, scales, SINTER_DTYPE_F32), 1));
     w = build_shaped(&c->b, w, &padded, 1);

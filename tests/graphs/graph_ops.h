@@ -79,8 +79,8 @@ bool       gop_has_old(const char *name, int64_t opset);
 /* Makes a node one of the model's opset. False: it cannot be said so. */
 bool       gop_old_form(const gmodel *m, gnode *n);
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
-    gops_quant[], gops_fused[], gops_contrib[], gops_small[], gops_decoders[], gops_sequence[], gops_values[], gops_old[], gops_chains[], gops_qdq[],
-    gops_blocks[];
+    gops_quant[], gops_fused[], gops_contrib[], gops_small[], gops_decoders[], gops_sequence[], gops_values[],
+    gops_old[], gops_chains[], gops_qdq[], gops_blocks[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);
