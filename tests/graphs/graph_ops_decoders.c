@@ -17,8 +17,20 @@ static uint32_t finish(grow *g, const gop *op, const uint32_t *in, uint32_t coun
 /* A constant of these integers. */
 static uint32_t listed(grow *g, const int64_t *at, uint32_t count, const gsize *d, uint32_t rank)
 {
-    const uint32_t v = grow_reshape(g, grow_const_ints(g, at, count), d, rank);
-    return v == G_NONE ? G_NONE : grow_cast(g, v, SINTER_DTYPE_I32);
+    const uint32_t id = grow_const_ints(g, at, count);
+    int64_t size[SINTER_RANK_MAX];
+    if (id == G_NONE) return G_NONE;
+    gvalue *v = &g->m->value.at[id];
+    for (uint32_t i = 0; i < rank; i++) {
+        size[i] = d[i].at[0];
+        v->dim[i] = (gdim){ G_NONE, size[i] };
+    }
+    v->dtype = SINTER_DTYPE_I32;
+    v->rank = rank;
+    v->data[0] = gtensor_new(g->m->a, SINTER_DTYPE_I32, rank, size);
+    for (uint32_t i = 0; i < count; i++) dtype_store_i64(SINTER_DTYPE_I32, v->data[0]->data, i, at[i]);
+    judge_leaf(g->m, id);
+    return id;
 }
 
 static bool sparse(grow *g, const gop *op)
@@ -71,11 +83,13 @@ static bool decoder(grow *g, const gop *op)
         in[i] = way == 2 ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : grow_shaped(g, SINTER_DTYPE_F32, x, 3);
     for (uint32_t i = 5; i < 7 && way < 2; i++) in[i] = grow_shaped(g, SINTER_DTYPE_F32, c, 4);
     if (way < 2) in[7] = grow_const_scalar(g, SINTER_DTYPE_I32, (double)past);
-    if (grow_one_in(g, 3)) in[3] = grow_leaf(g, SINTER_DTYPE_I32, m, 2, false, (gfill){ 0, 1, 1, grow_below(g, 999) });
+    if (gsize_is_const(g, batch) && grow_one_in(g, 2))
+        in[3] = grow_leaf(g, SINTER_DTYPE_I32, m, 2, false, (gfill){ 0, 1, 1, grow_below(g, 999) });
     if (grow_one_in(g, 3) && way != 1) in[4] = grow_shaped(g, SINTER_DTYPE_F32, b, 4);
     if (grow_one_in(g, 2)) in[10] = weight(g, 3 * heads * width, 0, 1);
     const uint32_t n = finish(g, op, in, 11);
     grow_int(g, n, "num_heads", heads);
+    grow_real(g, n, "mask_filter_value", -8); /* where no key counts, scores do not lose their bits */
     if (way == 1) grow_int(g, n, "past_present_share_buffer", 1);
     return grow_end(g, n, way < 2 ? 3 : 1) != G_NONE;
 }
@@ -98,6 +112,7 @@ static bool self_decoder(grow *g, const gop *op)
                              grow_const_scalar(g, SINTER_DTYPE_I32, (double)past) },
                    n = finish(g, op, in, 7);
     grow_int(g, n, "num_heads", heads);
+    grow_real(g, n, "mask_filter_value", -8);
     if (is_shared) grow_int(g, n, "past_present_share_buffer", 1);
     return grow_end(g, n, 2) != G_NONE;
 }

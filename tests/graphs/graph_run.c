@@ -53,6 +53,9 @@ static const struct {
     { "(real) or 2 (complex)", "whether a signal is complex decides which op it is" },
     { "and with it the length of the sequence", "how many tensors a sequence has decides what the graph is" },
     { "the last axis of the indices is", "it decides the rank of the result" },
+    { "sizes of experts that are not known", "how weights lie in bytes depends on them" },
+    { "inverses of matrices of a size that is not known", "it decides what the graph is" },
+    { "perhaps fewer than", "where there is no block to repeat, the slices would be outside" },
     { "a simplified model has tensors of numbers alone", "text and lists become tensors while importing" },
 };
 
