@@ -23,7 +23,8 @@ double judge_unit(sinter_dtype dtype)
     }
 }
 
-/* What exporters write for a key that is masked: nothing is computed of it, and what is small beside it is lost in it. */
+/* What exporters write for a key that is masked: nothing is computed of it, and what is small beside it is lost in it.
+ */
 static bool is_mask(double x)
 {
     return x == -0x1.fffffep127 || x == -0x1.fep127 || x == -65504 || x == -1e9;

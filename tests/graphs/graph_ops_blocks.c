@@ -123,7 +123,8 @@ static uint32_t causal_mask(grow *g, uint32_t ids)
     const uint32_t four[4] = { as_list(g, batch), int_const(g, 1), as_list(g, s), as_list(g, s) };
     allowed = grow_2(g, "Expand", allowed, concat(g, four, 4, 0));
     static const double masked[] = { -100, -10000, -1e9, -0x1.fffffep127 };
-    const uint32_t hidden = grow_const_scalar(g, F32, masked[grow_between(g, 0, 3)]), none = grow_const_scalar(g, F32, 0);
+    const uint32_t hidden = grow_const_scalar(g, F32, masked[grow_between(g, 0, 3)]),
+                   none = grow_const_scalar(g, F32, 0);
     if (grow_one_in(g, 2)) {
         const uint32_t counts = grow_2(g, "Greater", ids, grow_const_scalar(g, I64, 0)),
                        axes = grow_const_ints(g, (const int64_t[]){ 1, 2 }, 2);
