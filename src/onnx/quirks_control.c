@@ -82,12 +82,15 @@ void convert_rnn(onnx_call *c) /* arg: op */
 }
 
 /* [D] or [D, 4 H] beside weights [D, input, 4 H]. */
-static ir_value_id gate_parameter(onnx_call *c, uint32_t i)
+static ir_value_id gate_parameter(onnx_call *c, uint32_t i, ir_value_id weights)
 {
     dim d[SINTER_RANK_MAX];
     const ir_value_id v = call_in(c, i);
     const uint32_t rank = v ? call_shape(c, v, d) : 0;
     if (rank != 1 && rank != 2) REJECT(c, INVALID_MODEL, "input %u is of rank %u, 1 or 2 is wanted", i, rank);
+    if (c->b.status) return 0;
+    if (d[0] != call_dim(c, weights, 0) || (rank == 2 && d[1] != call_dim(c, weights, 2)))
+        REJECT(c, INVALID_MODEL, "input %u has other directions or gates than its weights", i);
     const dim one = call_k(c, 1), wide[3] = { rank ? d[0] : one, one, rank == 2 ? d[1] : one };
     return build_shaped(&c->b, v, wide, 3);
 }
@@ -109,7 +112,7 @@ void convert_dynamic_quantize_lstm(onnx_call *c) /* arg: OP_lstm */
     for (uint32_t i = 0; i < 8 && !c->b.status; i++) {
         in[i] = call_in(c, i);
         if (i != 1 && i != 2) continue;
-        const ir_value_id scale = gate_parameter(c, 6 + 2 * i), zero = gate_parameter(c, 7 + 2 * i);
+        const ir_value_id scale = gate_parameter(c, 6 + 2 * i, in[i]), zero = gate_parameter(c, 7 + 2 * i, in[i]);
         in[i] = build_permuted(&c->b, quirk_dequantize(c, in[i], scale, zero), swap, 3);
     }
     if (c->b.status) return;
