@@ -56,6 +56,8 @@ static const struct {
     { "sizes of experts that are not known", "how weights lie in bytes depends on them" },
     { "inverses of matrices of a size that is not known", "it decides what the graph is" },
     { "perhaps fewer than", "where there is no block to repeat, the slices would be outside" },
+    { "n0_DynamicQuantizeLSTM (reshape)",
+      "written as ONNX, a layer of no steps has states that are no reshape of no elements" },
     { "a simplified model has tensors of numbers alone", "text and lists become tensors while importing" },
 };
 
