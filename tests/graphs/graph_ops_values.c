@@ -132,6 +132,7 @@ static bool learned(grow *g, const gop *op)
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
 #define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
+#define CODES "every code and scale of random models is compared with NumPy: tests/python/test_onnx_trt.py"
 #define TREES "its attributes are lists of nodes: tests/golden/test_cli_values.py makes trees"
 /* clang-format off */
 #define TRAINING "ai.onnx.preview.training."
@@ -149,6 +150,9 @@ const gop gops_values[] = {
     NO(ML "TreeEnsembleRegressor", TREES), NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
+    NO("trt.DequantizeLinear", CODES), NO("trt.TRT_FP4DynamicQuantize", CODES), NO("trt.TRT_MXFP8DynamicQuantize", CODES),
+    NO("trt.TRT_FP8QuantizeLinear", CODES), NO("trt.TRT_FP8DequantizeLinear", CODES), NO("trt.TRT_INT4QuantizeLinear", CODES),
+    NO("trt.TRT_INT4DequantizeLinear", CODES), NO("trt.TRT_MXFP8DequantizeLinear", CODES),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
     { 0 },
 };
