@@ -150,9 +150,10 @@ const gop gops_values[] = {
     NO(ML "TreeEnsembleRegressor", TREES), NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
-    NO("trt.DequantizeLinear", CODES), NO("trt.TRT_FP4DynamicQuantize", CODES), NO("trt.TRT_MXFP8DynamicQuantize", CODES),
-    NO("trt.TRT_FP8QuantizeLinear", CODES), NO("trt.TRT_FP8DequantizeLinear", CODES), NO("trt.TRT_INT4QuantizeLinear", CODES),
-    NO("trt.TRT_INT4DequantizeLinear", CODES), NO("trt.TRT_MXFP8DequantizeLinear", CODES),
+    NO("trt.DequantizeLinear", CODES), NO("trt.TRT_INT4DequantizeLinear", CODES),
+    NO("trt.TRT_INT4QuantizeLinear", CODES), NO("trt.TRT_FP8QuantizeLinear", CODES),
+    NO("trt.TRT_FP8DequantizeLinear", CODES), NO("trt.TRT_MXFP8DequantizeLinear", CODES),
+    NO("trt.TRT_FP4DynamicQuantize", CODES), NO("trt.TRT_MXFP8DynamicQuantize", CODES),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
     { 0 },
 };
