@@ -353,9 +353,9 @@ private:
 
 /* The environment of all options and networks that are given none. Set it before they are made, and before other
  * threads use the library. */
-inline std::optional<environment> &process_environment()
+inline standard::optional<environment> &process_environment()
 {
-    static std::optional<environment> e;
+    static standard::optional<environment> e;
     return e;
 }
 
@@ -396,8 +396,8 @@ protected:
     {
         if (has_environment<C>::value && process_environment()) use(*process_environment());
     }
-    template <class T, class = void> struct has_environment : std::false_type {};
-    template <class T> struct has_environment<T, std::void_t<decltype(T::env)>> : std::true_type {};
+    template <class T, class = const sinter_env_options *> struct has_environment : std::false_type {};
+    template <class T> struct has_environment<T, decltype(T::env)> : std::true_type {};
     C c_;
     standard::optional<environment> env_;
     std::list<std::shared_ptr<std::string>> kept_;

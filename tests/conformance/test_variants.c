@@ -19,6 +19,12 @@
 
 static const double most_operations = 2e5;
 
+/* Kernels whose problems have even sizes and more operations than variants may: the case files alone reach them. */
+static bool is_out_of_reach(const kernel *k)
+{
+    return !strcmp(k->name, "cpu_strassen");
+}
+
 typedef struct runner {
     case_rig rig;
     cpu_pool *pool;
@@ -138,7 +144,8 @@ int main(int argc, char **argv)
     }
     for (uint32_t i = 0; i < lines.count; i++) run_line(&r, &lines.at[i]);
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
-        if (!r.reached[i]) (void)printf("FAIL no variant reaches %s\n", cpu_kernels[i]->name), r.failed++;
+        if (!r.reached[i] != is_out_of_reach(cpu_kernels[i]))
+            (void)printf("FAIL %s variant reaches %s\n", r.reached[i] ? "a" : "no", cpu_kernels[i]->name), r.failed++;
     (void)printf("%ld variants, %ld runs, %ld failed\n", r.variants, r.runs, r.failed);
     cpu_pool_destroy(&r.rig.e, r.pool);
     free(lines.at);

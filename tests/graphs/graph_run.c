@@ -55,6 +55,7 @@ static const struct {
     { "the last axis of the indices is", "it decides the rank of the result" },
     { "sizes of experts that are not known", "how weights lie in bytes depends on them" },
     { "inverses of matrices of a size that is not known", "it decides what the graph is" },
+    { "a padding mask of another shape than", "whether its rows are the tokens' batch is not known while importing" },
     { "perhaps fewer than", "where there is no block to repeat, the slices would be outside" },
     { "n0_DynamicQuantizeLSTM (reshape)",
       "written as ONNX, a layer of no steps has states that are no reshape of no elements" },
