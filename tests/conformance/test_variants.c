@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     }
     for (uint32_t i = 0; i < lines.count; i++) run_line(&r, &lines.at[i]);
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
-        if (!r.reached[i] != is_out_of_reach(cpu_kernels[i]))
+        if ((r.reached[i] == 0) != is_out_of_reach(cpu_kernels[i]))
             (void)printf("FAIL %s variant reaches %s\n", r.reached[i] ? "a" : "no", cpu_kernels[i]->name), r.failed++;
     (void)printf("%ld variants, %ld runs, %ld failed\n", r.variants, r.runs, r.failed);
     cpu_pool_destroy(&r.rig.e, r.pool);
