@@ -141,10 +141,16 @@ static strassen_params params_max(const problem *p, const tactic *t)
     return (strassen_params){ .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k };
 }
 
+/* Bytes of a worker, for every number of rows in range. */
+static size_t scratch_size(const problem *p, const strassen_params *most)
+{
+    return strassen_scratch_size(most, sizes_of(p, END_MIN).m < most->m);
+}
+
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     const strassen_params s = params_max(p, t);
-    return size_add(strassen_workspace_size(&s), size_mul(strassen_scratch_size(&s), threads));
+    return size_add(strassen_workspace_size(&s), size_mul(scratch_size(p, &s), threads));
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
@@ -195,7 +201,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
     const strassen_params max = params_max(p, t);
     r->shared = strassen_workspace_size(&max);
-    r->scratch = strassen_scratch_size(&max);
+    r->scratch = scratch_size(p, &max);
     return SINTER_OK;
 }
 

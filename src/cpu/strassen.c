@@ -113,9 +113,11 @@ size_t strassen_workspace_size(const strassen_params *p)
     return size_mul(sum_size(&c), SUMS + COPIES);
 }
 
-size_t strassen_scratch_size(const strassen_params *p)
+size_t strassen_scratch_size(const strassen_params *p, bool has_fewer)
 {
-    const cut c = cut_of(p);
+    cut c = cut_of(p);
+    /* Fewer rows may be cut into larger blocks: 896 into four of 112, 784 into three of 131. */
+    if (has_fewer && p->tactic.block_m) c.rows_max = i64_min(c.m2, (int64_t)p->tactic.block_m * p->tactic.rows);
     return size_mul(block_size(&c), 3);
 }
 

@@ -53,7 +53,8 @@ void strassen_pack(isa_level isa, gemm_tactic tactic, int64_t n, int64_t k, cons
 
 /* Memory that all workers share over both phases, and memory of each worker; both 64-byte aligned. */
 size_t strassen_workspace_size(const strassen_params *p);
-size_t strassen_scratch_size(const strassen_params *p);
+/* has_fewer: as much as any number of rows up to p->m takes. */
+size_t strassen_scratch_size(const strassen_params *p, bool has_fewer);
 /* Phase 0 makes the sums of A. Phase 1 begins when all tiles of phase 0 have ended. */
 enum { STRASSEN_PHASES = 2 };
 int64_t strassen_tile_count(const strassen_params *p, int phase);
