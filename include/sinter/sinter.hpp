@@ -396,6 +396,7 @@ protected:
     {
         if (has_environment<C>::value && process_environment()) use(*process_environment());
     }
+    /* Has T a field `env` of this type? Without std::void_t, for C++14. */
     template <class T, class = const sinter_env_options *> struct has_environment : std::false_type {};
     template <class T> struct has_environment<T, decltype(T::env)> : std::true_type {};
     C c_;

@@ -20,8 +20,7 @@ static double growth(kernel_numerics numerics)
     return numerics == KERNEL_TRANSFORMED ? 16 : numerics == KERNEL_RELAXED ? 1.7e7 : 1;
 }
 
-/* A position in an image of `size` pixels is rounded to f32. Values of about 1 differ by up to 2 from pixel to pixel.
- */
+/* Positions in an image are rounded to f32. Values of about 1 differ by up to 2 from one pixel to the next. */
 static double rounded_position(const problem *p)
 {
     double size = 1;
