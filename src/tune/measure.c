@@ -66,15 +66,13 @@ static bool describe(const problem_operand *o, operand *x)
     *x = (operand){ .v = { .dtype = o->dtype, .rank = o->rank } };
     if (o->dtype == SINTER_DTYPE_NONE) return true;
     size_t count = 1;
-    bool is_empty = false;
     for (uint32_t i = o->rank; i-- > 0;) {
         const uint32_t axis = o->order[i];
-        is_empty = is_empty || o->dim[axis].opt == 0;
         x->v.dim[axis] = o->dim[axis].opt;
         x->v.stride[axis] = (int64_t)count;
         count = size_mul(count, (size_t)(o->dim[axis].opt > 0 ? o->dim[axis].opt : 1));
     }
-    const size_t bits = is_empty ? 0 : size_mul(count, sinter_dtype_bits(o->dtype));
+    const size_t bits = size_mul(count_of(x), sinter_dtype_bits(o->dtype));
     if (bits == SIZE_MAX) return false;
     x->size = bits / 8 + 64;
     x->copies = 1;

@@ -14,8 +14,8 @@
 #define MINUS_INFINITY __uint_as_float(0xff800000u)
 #define LARGEST __uint_as_float(0x7f7fffffu)
 
-/* A number of a mask in powers of two. Exporters write the lowest finite number for what is masked. It stays finite: a row
- * whose keys are all masked has equal scores then, as the operator's text says, and not none. */
+/* A number of a mask, multiplied for exp2. Exporters mask a key with the lowest finite number. The product stays finite,
+ * so that a row whose keys are all masked has equal scores. Masks beyond 2.36e38 become equal. */
 [[maybe_unused]] DEVICE float in_powers(float x)
 {
     const float y = x * LOG2E;
