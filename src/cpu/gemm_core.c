@@ -9,7 +9,7 @@
 #include "cpu/vm.h"
 #include <string.h>
 
-enum { SCRATCH_ALIGN = 64, POST_BYTES = 4096 };
+enum { SCRATCH_ALIGN = 64, POST_BYTES = 4096, NARROW_POST_BYTES = 12288 };
 
 const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
 {
@@ -266,6 +266,11 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
     const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
                            gemm_panel_at(g, core->taps, core->k, core->n, b_first);
+    const int64_t wide = i64_min(panel_end * g->width, core->n) - panel_begin * g->width;
+    /* Programs are fastest where rows lie behind each other. */
+    const int64_t drain_ld = is_whole || wide > drain_width ? drain_width : wide;
+    /* Tiles that are narrow altogether meet the hook some at a time. */
+    int64_t first = -1; /* row that the hook has not seen yet; -1: none waits */
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
         const int32_t rows = (int32_t)(g->rows_small + (i < g->rows_extra));
@@ -277,7 +282,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
             .a = rows_at + tap_begin * rows,
-            .ldc = e->drain ? drain_width : core->ldc,
+            .ldc = e->drain ? drain_ld : core->ldc,
             .ldr = e->ldr,
             .taps = tap_end - tap_begin,
             .k = core->k,
@@ -314,7 +319,15 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             const int64_t cols = col + some - done;
             const bool is_full =
                 e->drain ? cols + g->width > drain_width : cols * rows * (int64_t)sizeof(float) >= POST_BYTES;
-            if (e->post && (panel + 1 == panel_end || is_full)) {
+            if (e->post && !e->drain && (first >= 0 || wide * rows * c_size < POST_BYTES)) {
+                if (first < 0) first = row;
+                if (panel + 1 < panel_end) continue;
+                const int64_t waiting = row + rows - first;
+                if (i + 1 < tile_end && waiting * wide * c_size < NARROW_POST_BYTES) continue;
+                e->post(post_user, core->batch, core->row + first, waiting, core->col + done, wide,
+                        (char *)core->c + (first * core->ldc + done) * c_size, t.ldc);
+                first = -1;
+            } else if (e->post && (panel + 1 == panel_end || is_full)) {
                 void *at = e->drain ? drained : (char *)core->c + (row * core->ldc + done) * c_size;
                 e->post(post_user, core->batch, core->row + row, rows, core->col + done, cols, at, t.ldc);
                 done += cols;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm_chain.c - binding chains, and the walk of a chain over rows and columns.
+/* vm_chain.c - binding chains.
  *
  * Instructions are taken in order. The result of one is the running value of the next; operands that are read second
  * come straight from memory where they lie as f32, else a stage converts them into a slot first. */
@@ -9,7 +9,7 @@
 #include "cpu/level.h"
 #include <string.h>
 
-enum { SLOT_REF = EXPR_MAX, SCALAR_REF = 2 * EXPR_MAX, NOTHING = -1 };
+enum { NOTHING = -1 };
 
 typedef enum home_kind { HOME_NONE, HOME_SLOT, HOME_OPERAND, HOME_IMM, HOME_SCALAR } home_kind;
 
@@ -66,7 +66,8 @@ static bool is_packed(const vm_program *p)
     if (p->cols >= COLS_LEAST || !last) return true;
     for (uint32_t i = 0; i < p->operand_count; i++) {
         const vm_operand *o = &p->operand[i];
-        if (o->index == VM_ACC || (!o->is_scalar && o->stride[last - 1] != o->stride[last] * p->cols)) return false;
+        if (o->index == VM_ACC || o->is_scalar || (!o->stride[last - 1] && o->stride[last] == 1)) continue;
+        if (o->stride[last - 1] != o->stride[last] * p->cols) return false;
     }
     return true;
 }
@@ -471,101 +472,4 @@ void vm_chain_bind(vm_program *p, isa_level isa, vm_step *step, uint32_t room)
     p->chain_slots = scalars * p->slot_size;
     p->chain_slot_count = m.slots;
     p->has_chain = p->chain_slots + m.slots * slot <= VM_SLOT_BYTES && (!scalars || p->slot_size >= slot);
-}
-
-/* ---- running ---- */
-
-/* The last of `count` vectors again where there are fewer than eight. */
-static void rows_set(vm_chunk *k, int64_t count)
-{
-    for (int64_t j = 0; j < VM_CHAIN_VECTORS; j++) k->row[j] = j < count ? j : count - 1;
-}
-
-void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void *const *value)
-{
-    const int64_t size = p->chain_set->lanes * VM_CHAIN_VECTORS * (int64_t)sizeof(float);
-    k->program = p;
-    k->operands = p->operand_count;
-    rows_set(k, VM_CHAIN_VECTORS);
-    for (uint32_t s = 0; s < p->chain_slot_count; s++) k->at[SLOT_REF + s] = (char *)slots + p->chain_slots + s * size;
-    for (uint32_t i = 0; p->chain_once && i < p->once_count; i++) {
-        const uint16_t v = p->op[i].dst;
-        k->at[SCALAR_REF + v] = value[v];
-        k->stride[SCALAR_REF + v] = 0;
-    }
-}
-
-static void run(const vm_program *p, vm_chunk *k, vm_lie lie, int64_t chunks)
-{
-    k->left = chunks;
-    p->chain_set->run(p->chain[lie], k);
-}
-
-/* n columns of one row, or of rows that lie behind each other. */
-static void run_along(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t n)
-{
-    const int32_t shift = p->chain_set->shift;
-    const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
-    for (uint32_t i = 0; i < p->operand_count; i++) {
-        k->at[i] = c[i].at;
-        k->bump[i] = size * c[i].col;
-        k->stride[i] = 0;
-    }
-    const int64_t done = n & -size;
-    if (done) run(p, k, VM_DENSE, n >> (shift + 3));
-    n -= done;
-    if (!n) return;
-    for (uint32_t i = 0; i < p->operand_count; i++) {
-        k->at[i] = c[i].at + done * c[i].col;
-        k->stride[i] = lanes * c[i].col;
-    }
-    const int64_t vectors = (n + lanes - 1) >> shift, last = n - ((vectors - 1) << shift);
-    rows_set(k, vectors);
-    for (int64_t j = 0; j < VM_CHAIN_VECTORS; j++) k->count[j] = (uint8_t)(j < vectors - 1 ? lanes : last);
-    run(p, k, last < lanes ? VM_PART : VM_ROWS, 1);
-    rows_set(k, VM_CHAIN_VECTORS);
-}
-
-/* A column of vectors, eight rows at a time. */
-static void run_down(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t rows, int64_t col, int64_t n)
-{
-    const vm_lie lie = n < p->chain_set->lanes ? VM_PART : VM_ROWS;
-    for (uint32_t i = 0; i < p->operand_count; i++) {
-        k->at[i] = c[i].at + col * c[i].col;
-        k->stride[i] = c[i].row;
-        k->bump[i] = VM_CHAIN_VECTORS * c[i].row;
-    }
-    memset(k->count, (int)n, sizeof k->count);
-    const int64_t done = rows & -VM_CHAIN_VECTORS;
-    if (done) run(p, k, lie, rows / VM_CHAIN_VECTORS);
-    if (done == rows) return;
-    for (uint32_t i = 0; i < p->operand_count; i++) k->at[i] = c[i].at + col * c[i].col + done * c[i].row;
-    rows_set(k, rows - done);
-    run(p, k, lie, 1);
-    rows_set(k, VM_CHAIN_VECTORS);
-}
-
-void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows, int64_t cols)
-{
-    const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
-    bool is_one = true;
-    for (uint32_t i = 0; i < p->operand_count; i++)
-        if (rows > 1 && c[i].row != c[i].col * cols) is_one = false;
-    if (is_one) {
-        run_along(p, k, c, rows * cols);
-        return;
-    }
-    /* What is left of a row beside whole chunks: along each row, or down the columns, in fewer chunks. Of long rows it
-     * is a small part, and is taken while the row is being fetched. */
-    enum { LONG = 8 };
-    const int64_t rest = cols & (size - 1), vectors = (rest + lanes - 1) >> p->chain_set->shift;
-    const bool is_down =
-        rest && cols < LONG * size && vectors * ((rows + VM_CHAIN_VECTORS - 1) / VM_CHAIN_VECTORS) <= rows;
-    const int64_t wide = is_down ? cols - rest : cols;
-    for (int64_t col = wide; col < cols; col += lanes)
-        run_down(p, k, c, rows, col, cols - col < lanes ? cols - col : lanes);
-    for (int64_t row = 0; row < rows && wide; row++) {
-        run_along(p, k, c, wide);
-        for (uint32_t i = 0; i < p->operand_count; i++) c[i].at += c[i].row;
-    }
 }

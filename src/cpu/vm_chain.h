@@ -33,7 +33,8 @@ typedef struct vm_step {
     float       imm[5];
 } vm_step;
 
-enum { VM_REFS = 3 * EXPR_MAX };
+/* References: operands, slots, scalars. */
+enum { SLOT_REF = EXPR_MAX, SCALAR_REF = 2 * EXPR_MAX, VM_REFS = 3 * EXPR_MAX };
 
 typedef struct vm_chunk {
     const vm_program *program;

@@ -381,31 +381,24 @@ static void runs_integers(void)
     arena_deinit(&f.a);
 }
 
-/* Blocks: rows are pixels, columns channels; the result lies where acc does. */
-static void runs_blocks(void)
+/* Blocks of some rows and columns: rows are pixels, columns channels; the result lies where acc does. */
+static void run_blocks(fixture *f, const char *program, int64_t channels, int64_t rows_at_once, int64_t cols_at_once)
 {
-    fixture f;
-    fixture_init(&f);
-    enum { N = 2, C = 37, H = 5, W = 9, PIXELS = N * H * W };
-    static const char program[] = "a=acc : f32; b=load 2 : f32; c=add a b : f32; d=load 3 : f32; e=add c d : f32; "
-                                  "g=silu e : f32; h=load 4 : f32; "
-                                  "i=mul g h : f32; store 0 i";
-    scan s = scan_of(program, sizeof program - 1);
+    enum { N = 2, H = 5, W = 9, PIXELS = N * H * W, CHANNELS_MAX = 140 };
+    scan s = scan_of(program, strlen(program));
     expr *x = NULL;
     const char *why = NULL;
-    if (!CHECK(expr_parse(&f.a, &s, &x, &why))) return;
-    const int64_t dim_at[4] = { N, C, H, W };
-    static float bias[C], plane[H * W], full[PIXELS * C], acc[PIXELS * C], want[PIXELS * C], got[PIXELS * C];
+    if (!CHECK(expr_parse(&f->a, &s, &x, &why))) return;
+    const int64_t c = channels, dim_at[4] = { N, c, H, W };
+    static float bias[CHANNELS_MAX], plane[H * W], full[PIXELS * CHANNELS_MAX], acc[PIXELS * CHANNELS_MAX],
+        want[PIXELS * CHANNELS_MAX], got[PIXELS * CHANNELS_MAX];
     float *fill[] = { bias, plane, full, acc };
-    const size_t count[] = { C, H * W, PIXELS * C, PIXELS * C };
+    const size_t count[] = { CHANNELS_MAX, H * W, PIXELS * CHANNELS_MAX, PIXELS * CHANNELS_MAX };
     for (size_t k = 0; k < 4; k++)
-        for (size_t i = 0; i < count[k]; i++) fill[k][i] = (float)below(&f, 2000) / 500 - 2;
-    const int64_t last[4] = { H * W * C, 1, W * C, C };
-    view full_view = { .dtype = SINTER_DTYPE_F32,
-                       .rank = 4,
-                       .dim = { N, C, H, W },
-                       .stride = { last[0], last[1], last[2], last[3] },
-                       .data = full };
+        for (size_t i = 0; i < count[k]; i++) fill[k][i] = (float)below(f, 2000) / 500 - 2;
+    view full_view = {
+        .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { N, c, H, W }, .stride = { H * W * c, 1, W * c, c }, .data = full
+    };
     view acc_view = full_view, want_view = full_view, got_view = full_view;
     acc_view.data = acc;
     want_view.data = want;
@@ -413,7 +406,7 @@ static void runs_blocks(void)
     view in[5] = {
         full_view,
         full_view,
-        { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, C, 1, 1 }, .stride = { C, 1, 1, 1 }, .data = bias },
+        { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, c, 1, 1 }, .stride = { c, 1, 1, 1 }, .data = bias },
         full_view,
         { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { H, W }, .stride = { W, 1 }, .data = plane }
     };
@@ -421,16 +414,35 @@ static void runs_blocks(void)
     void *in_data[5], *out_data = got;
     for (uint32_t i = 0; i < 5; i++) in_data[i] = in[i].data;
     const uint8_t order[4] = { 0, 2, 3, 1 };
-    vm_program *p = arena_alloc(&f.a, sizeof *p + vm_room(x), 64);
+    vm_program *p = arena_alloc(&f->a, sizeof *p + vm_room(x), 64);
     for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
-        CHECK_EQ(vm_bind(&f.e, p, p + 1, isa, x, 4, dim_at, order, true, in, &got_view), SINTER_OK);
+        CHECK_EQ(vm_bind(&f->e, p, p + 1, isa, x, 4, dim_at, order, true, in, &got_view), SINTER_OK);
         const vm_io io = { in_data, &out_data };
         memcpy(got, acc, sizeof got);
-        for (int64_t row = 0; row < PIXELS; row += 7)
-            for (int64_t col = 0; col < C; col += 16)
-                vm_block(p, &io, row, PIXELS - row < 7 ? PIXELS - row : 7, col, C - col < 16 ? C - col : 16,
-                         got + row * C + col, C);
+        for (int64_t row = 0; row < PIXELS; row += rows_at_once)
+            for (int64_t col = 0; col < c; col += cols_at_once)
+                vm_block(p, &io, row, PIXELS - row < rows_at_once ? PIXELS - row : rows_at_once, col,
+                         c - col < cols_at_once ? c - col : cols_at_once, got + row * c + col, c);
         CHECK(compare(&got_view, &want_view, 1e-5, 1e-2));
+    }
+}
+
+static void runs_blocks(void)
+{
+    fixture f;
+    fixture_init(&f);
+    static const char *const program[] = {
+        "a=acc : f32; b=load 2 : f32; c=add a b : f32; d=load 3 : f32; e=add c d : f32; g=silu e : f32; "
+        "h=load 4 : f32; i=mul g h : f32; store 0 i",
+        "a=acc : f32; r=relu a : f32; b=load 2 : f32; c=mul r b : f32; d=load 3 : f32; e=add c d : f32; "
+        "i=add e b : f32; store 0 i",
+    };
+    static const int64_t channels[] = { 1, 2, 5, 8, 12, 16, 24, 37, 64, 127, 140 };
+    for (size_t k = 0; k < COUNT_OF(program); k++) {
+        for (size_t i = 0; i < COUNT_OF(channels); i++) {
+            run_blocks(&f, program[k], channels[i], 7, 16);
+            run_blocks(&f, program[k], channels[i], 7 + below(&f, 90), channels[i]);
+        }
     }
     arena_deinit(&f.a);
 }
