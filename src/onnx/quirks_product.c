@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quirks_product.c - matrix products: MatMul, Gemm, Einsum and com.microsoft's fused forms. */
 #include "onnx/quirks.h"
+#include "ops/einsum.h"
 #include <float.h>
 #include <string.h>
 
@@ -190,6 +191,27 @@ static ir_value_id spread(onnx_call *c, uint32_t input, const char *labels, size
     return build_shaped(&c->b, build_permuted(&c->b, c->in[input], perm, kept), to, rank);
 }
 
+/* One operand of letters alone: a transpose, behind a sum over what the result has not. */
+static bool einsum_as_transpose(onnx_call *c, const char *equation)
+{
+    const char *arrow = strchr(equation, '-');
+    const size_t n_a = (size_t)(arrow - equation), n_y = strlen(arrow + 2);
+    if (c->count_in != 1 || n_a > SINTER_RANK_MAX || call_rank(c, c->in[0]) != n_a) return false;
+    if (!are_distinct(equation, n_a) || !are_distinct(arrow + 2, n_y)) return false;
+    int64_t summed[SINTER_RANK_MAX], perm[SINTER_RANK_MAX];
+    uint32_t gone = 0, kept = 0;
+    for (size_t i = 0; i < n_a; i++) {
+        const char *y = strchr(arrow + 2, equation[i]);
+        if (!y) summed[gone++] = (int64_t)i;
+        else perm[y - (arrow + 2)] = kept++;
+    }
+    if (kept != n_y) return false;
+    ir_value_id v = c->in[0];
+    if (gone) v = build_reduced(&c->b, reduce_kind_sum, v, summed, gone, false);
+    c->out[0] = build_permuted(&c->b, v, perm, kept);
+    return true;
+}
+
 /* Two operands of letters alone whose sizes agree: a product of matrices with views around it. Where nothing is summed,
  * elements are multiplied. */
 static bool einsum_as_product(onnx_call *c, const char *equation)
@@ -202,9 +224,14 @@ static bool einsum_as_product(onnx_call *c, const char *equation)
     if (!axes_find(equation, n_a, comma + 1, n_b, arrow + 2, n_y, &x)) return false;
     if (call_shape(c, c->in[0], a) != n_a || call_shape(c, c->in[1], b) != n_b) return false;
     if (x.count[BOTH] > SINTER_RANK_MAX - 2) return false;
-    for (int role = BOTH; role <= SUMMED; role += SUMMED)
-        for (uint32_t k = 0; k < x.count[role]; k++)
-            if (a[x.at[0][role][k]] != b[x.at[1][role][k]]) return false; /* one may broadcast */
+    const dim one = dim_const(c->b.g->dims, 1);
+    for (uint32_t k = 0; k < x.count[SUMMED]; k++)
+        if (a[x.at[0][SUMMED][k]] != b[x.at[1][SUMMED][k]]) return false; /* one may broadcast */
+    for (uint32_t k = 0; k < x.count[BOTH]; k++) {
+        dim *of_a = &a[x.at[0][BOTH][k]], of_b = b[x.at[1][BOTH][k]];
+        if (*of_a != of_b && *of_a != one && of_b != one) return false;
+        if (*of_a == one) *of_a = of_b; /* what the result has */
+    }
     if (!x.count[SUMMED]) {
         const ir_value_id first = spread(c, 0, equation, n_a, arrow + 2);
         const ir_value_id second = spread(c, 1, comma + 1, n_b, arrow + 2);
@@ -223,6 +250,44 @@ static bool einsum_as_product(onnx_call *c, const char *equation)
         }
     c->out[0] = build_permuted(&c->b, build_shaped(&c->b, y, to, rank), perm, rank);
     return true;
+}
+
+/* The equation with letters for the axes of its ellipses, which line up from the right; the equation itself where the
+ * result has no ellipsis or letters do not suffice. `seen` counts the letters that it has. */
+static const char *einsum_spelled(onnx_call *c, const char *equation, const uint32_t *seen)
+{
+    char letters[SINTER_RANK_MAX],
+        *to = arena_alloc(&c->b.g->a, strlen(equation) + (c->count_in + 1) * SINTER_RANK_MAX, 1);
+    uint32_t free_letters = 0, rank[EINSUM_IN_MAX], most = 0, term = 0;
+    const char *arrow = strchr(equation, '-');
+    for (unsigned ch = 'A'; ch <= 'z' && free_letters < SINTER_RANK_MAX; ch++)
+        if (is_letter((char)ch) && !seen[ch]) letters[free_letters++] = (char)ch;
+    if (!to || !strchr(arrow, '.') || c->count_in > EINSUM_IN_MAX) return equation;
+    for (const char *p = equation; term < c->count_in; term++, p++) {
+        uint32_t own = 0;
+        for (; p < arrow && *p != ','; p++) own += is_letter(*p);
+        const uint32_t all = call_rank(c, c->in[term]);
+        if (all < own || (p == arrow) != (term + 1 == c->count_in)) return equation;
+        rank[term] = all - own;
+        if (rank[term] > most) most = rank[term];
+    }
+    if (most > free_letters) return equation;
+    size_t n = 0;
+    term = 0;
+    for (const char *p = equation; *p; p++) {
+        if (*p == ',') term++;
+        if (*p == '.') {
+            const uint32_t count = p > arrow ? most : rank[term];
+            if (p[1] != '.' || p[2] != '.') return equation;
+            memcpy(to + n, letters + (most - count), count);
+            n += count;
+            p += 2;
+        } else {
+            to[n++] = *p;
+        }
+    }
+    to[n] = 0;
+    return to;
 }
 
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
@@ -264,12 +329,14 @@ void convert_einsum(onnx_call *c)
     a->equation = clean;
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
     bool trans_a, trans_b;
-    const uint32_t rank = c->count_in == 2 ? einsum_matmul(clean, &trans_a, &trans_b) : 0;
+    const char *spelled = has_dots ? einsum_spelled(c, clean, seen) : clean;
+    const uint32_t rank = c->count_in == 2 ? einsum_matmul(spelled, &trans_a, &trans_b) : 0;
     if (rank && call_rank(c, c->in[0]) == rank && call_rank(c, c->in[1]) == rank) {
         einsum_as_matmul(c, rank, trans_a, trans_b);
         return;
     }
-    if (!einsum_as_product(c, clean)) c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
+    if (!einsum_as_transpose(c, spelled) && !einsum_as_product(c, spelled))
+        c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
 }
 
 void convert_fused_matmul(onnx_call *c)

@@ -257,21 +257,70 @@ static bool resize(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* The labels of an operand's axes: letters, and '.' for the axes of an ellipsis, which come first. */
+typedef struct einsum_labels {
+    uint32_t rank;
+    char at[4];
+} einsum_labels;
+
+static void einsum_term(const einsum_labels *l, char *to, size_t room)
+{
+    size_t n = strlen(to);
+    for (uint32_t i = 0; i < l->rank && n + 4 < room; i++) {
+        const bool is_dots = l->at[i] == '.';
+        if (is_dots && i && l->at[i - 1] == '.') continue;
+        n += (size_t)snprintf(to + n, room - n, is_dots ? "..." : "%c", l->at[i]);
+    }
+}
+
+/* Random equations over one or two operands: shared axes in any places, sums over either alone, ellipses, and results
+ * that are not written. */
 static bool einsum(grow *g, const gop *op)
 {
-    static const char *const forms[] = { "ij,jk->ik", "ij,kj->ik", "ij,ij->i",  "ij,ij->ij",
-                                         "ij,ij->",   "ij,jk->ki", "ij,jk->kij" };
-    const uint32_t x = grow_pick(g, op->types, 2, 2), form = grow_below(g, COUNT_OF(forms));
+    enum { RANK = 4 };
+    const uint32_t x = grow_pick(g, op->types, 0, RANK);
     if (x == G_NONE) return false;
-    const gsize i = grow_dim(g, x, 0), j = grow_dim(g, x, 1), k = grow_size(g);
-    const gsize d[2] = { form == 1                ? k
-                         : form >= 2 && form <= 4 ? i
-                                                  : j,
-                         form == 1 || (form >= 2 && form <= 4) ? j : k };
-    const uint32_t y = grow_shaped(g, grow_type(g, x), d, 2), n = grow_begin(g, op->name);
+    char equation[64] = "", next = 'a';
+    einsum_labels a = { .rank = grow_rank(g, x) }, b = { .rank = grow_below(g, RANK + 1) };
+    gsize d[RANK];
+    const uint32_t dots = grow_one_in(g, 3) ? grow_below(g, a.rank + 1) : 0;
+    for (uint32_t i = 0; i < a.rank; i++) a.at[i] = i < dots ? '.' : next++;
+    bool is_taken[RANK] = { 0 };
+    const bool both_dots = dots && b.rank >= dots && !grow_one_in(g, 3);
+    for (uint32_t i = 0; i < b.rank; i++) {
+        const uint32_t from = grow_below(g, a.rank + 1);
+        if (both_dots && i < dots) {
+            b.at[i] = '.';
+            d[i] = grow_dim(g, x, i);
+        } else if (from < a.rank && a.at[from] != '.' && !is_taken[from]) {
+            is_taken[from] = true;
+            b.at[i] = a.at[from];
+            d[i] = grow_dim(g, x, from);
+        } else {
+            b.at[i] = next++;
+            d[i] = grow_size(g);
+        }
+    }
+    const bool is_one = grow_one_in(g, 4);
+    const uint32_t y = is_one ? G_ABSENT : grow_shaped(g, grow_type(g, x), d, b.rank);
+    einsum_term(&a, equation, sizeof equation);
+    if (!is_one) {
+        (void)strcat(equation, ",");
+        einsum_term(&b, equation, sizeof equation);
+    }
+    if (!grow_one_in(g, 5)) {
+        (void)strcat(equation, dots ? "->..." : "->");
+        const char last = is_one ? (char)('a' + (int)(a.rank - dots)) : next;
+        const uint32_t turn = grow_below(g, 8);
+        for (char i = 0, count = (char)(last - 'a'); i < count; i++) {
+            const char label = (char)('a' + (i + (int)turn) % count);
+            if (strlen(equation) + 2 < sizeof equation && !grow_one_in(g, 3)) (void)strncat(equation, &label, 1);
+        }
+    }
+    const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    grow_in(g, n, y);
-    grow_text(g, n, "equation", forms[form]);
+    if (!is_one) grow_in(g, n, y);
+    grow_text(g, n, "equation", equation);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -280,7 +329,7 @@ static bool einsum(grow *g, const gop *op)
 #define TC (T_F32 | T_OF(F16))
 const gop gops_compute[] = {
     { "MatMul", 13, 0, 12, matmul, 0, T_F | T_OF(I32), 0 }, { "Gemm", 13, 0, 6, gemm, 0, T_F, 0 },
-    { "Einsum", 12, 0, 2, einsum, 0, T_F, 0 },
+    { "Einsum", 12, 0, 3, einsum, 0, T_F, 0 },
     { "Conv", 11, 0, 10, conv, 0, TC | T_OF(BF16), 0 },            { "ConvTranspose", 11, 0, 3, conv, 1, TC, 0 },
     { "MaxPool", 12, 0, 4, pool, 0, TC, 0 },                { "AveragePool", 19, 0, 4, pool, 1, TC, 0 },
     { "LpPool", 18, 0, 1, pool, 2, T_F32, 0 },
