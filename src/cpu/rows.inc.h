@@ -89,12 +89,61 @@ static float sum_exp(const float *x, int64_t n, float top)
     return v_sum(v_add(s0, s1));
 }
 
+/* Lane i of `count` vectors is column i % cols: one number a column, in all of its lanes. */
+static void join_columns(vec *v, int64_t count, int64_t cols, bool is_sum)
+{
+    float t[VEC_LANES * VEC_LANES], joined[VEC_LANES];
+    for (int64_t k = 0; k < count; k++) v_store(t + k * L, v[k]);
+    for (int64_t i = 0, c = 0; i < count * L; i++, c = c + 1 < cols ? c + 1 : 0) {
+        if (i < cols) joined[c] = t[i];
+        else if (is_sum) joined[c] += t[i];
+        else joined[c] = t[i] > joined[c] || t[i] != t[i] ? t[i] : joined[c];
+    }
+    for (int64_t i = 0, c = 0; i < count * L; i++, c = c + 1 < cols ? c + 1 : 0) t[i] = joined[c];
+    for (int64_t k = 0; k < count; k++) v[k] = v_load(t + k * L);
+}
+
+/* Fewer columns than a vector has lanes, rows behind each other: vectors go over all of it, and after `period` of them
+ * the first lane is the first column again. */
+static void softmax_narrow(float *y, const float *x, int64_t n, int64_t cols, bool is_log)
+{
+    vec top[VEC_LANES], sum[VEC_LANES];
+    const int64_t all = n * cols;
+    int64_t period = cols;
+    while (period % 2 == 0 && period * L / 2 % cols == 0) period /= 2;
+    for (int64_t k = 0; k < period; k++) {
+        top[k] = v_set(-INFINITY);
+        sum[k] = v_zero();
+    }
+    int64_t i = 0, k = 0;
+    for (; i + L <= all; i += L, k = k + 1 < period ? k + 1 : 0) top[k] = nan_most(top[k], v_load(x + i));
+    if (i < all) top[k] = nan_most(top[k], fill_tail(x + i, (int)(all - i), -INFINITY));
+    join_columns(top, period, cols, false);
+    for (i = 0, k = 0; i < all; i += L, k = k + 1 < period ? k + 1 : 0) {
+        const int left = all - i < L ? (int)(all - i) : L;
+        const vec d = v_sub(fill_tail(x + i, left, -INFINITY), top[k]), e = v_exp_neg(d);
+        sum[k] = v_add(sum[k], e);
+        v_store_n(y + i, is_log ? d : e, left);
+    }
+    join_columns(sum, period, cols, true);
+    for (k = 0; k < period; k++) sum[k] = is_log ? v_log(sum[k]) : v_div(v_set(1.0f), sum[k]);
+    for (i = 0, k = 0; i < all; i += L, k = k + 1 < period ? k + 1 : 0) {
+        const int left = all - i < L ? (int)(all - i) : L;
+        const vec v = v_load_n(y + i, left);
+        v_store_n(y + i, is_log ? v_sub(v, sum[k]) : v_mul(v, sum[k]), left);
+    }
+}
+
 /* Many columns at a time: columns far apart in memory fall on few places of a cache. */
 enum { SOFTMAX_COLS = 256 };
 
 static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
                          bool is_log)
 {
+    if (cols < L && x_stride == cols && y_stride == cols) {
+        softmax_narrow(y, x, n, cols, is_log);
+        return;
+    }
     vec top[SOFTMAX_COLS / VEC_LANES], sum[SOFTMAX_COLS / VEC_LANES];
     for (int64_t c = 0; c < cols; c += SOFTMAX_COLS, x += SOFTMAX_COLS, y += SOFTMAX_COLS) {
         const int64_t width = cols - c < SOFTMAX_COLS ? cols - c : SOFTMAX_COLS, whole = width / L;
