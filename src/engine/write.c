@@ -82,12 +82,18 @@ static void own_free(engine_writer *w, interned *i)
     i->is_own = false;
 }
 
+static void section_free(engine_writer *w, uint32_t kind)
+{
+    if (w->section[kind].at) mem_free(w->e, w->section[kind].at, w->section[kind].capacity, ENGINE_ALIGN);
+    w->section[kind].at = NULL;
+    w->section[kind].capacity = 0;
+}
+
 void engine_writer_deinit(engine_writer *w)
 {
     for (const struct engine_weight *x = w->first_weight; x; x = x->next) own_free(w, x->at);
     if (w->room) mem_free(w->e, w->room, w->room_size, ENGINE_ALIGN);
-    for (uint32_t i = 0; i < SECTION_KIND_COUNT; i++)
-        if (w->section[i].at) mem_free(w->e, w->section[i].at, w->section[i].capacity, ENGINE_ALIGN);
+    for (uint32_t i = 0; i < SECTION_KIND_COUNT; i++) section_free(w, i);
     arena_deinit(&w->a);
     memset(w, 0, sizeof *w);
 }
@@ -278,6 +284,7 @@ static sinter_status finish_file(engine_writer *w, engine_header *header, engine
         const uint8_t *bytes = w->section[table[i].kind].at;
         table[i].sum = hash64(bytes, table[i].size, 0);
         put(w, table[i].at, bytes, table[i].size);
+        if (w->release) section_free(w, table[i].kind);
         if (table[i].size) end = table[i].at + table[i].size;
     }
     if (header->file_size > end) put(w, header->file_size - 1, "", 1);
@@ -313,6 +320,7 @@ sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], u
         if (i == 0) put_weights(w, at);
         else if (table[i].size) memcpy(at, w->section[table[i].kind].at, table[i].size);
         table[i].sum = hash64(at, table[i].size, 0);
+        if (w->release) section_free(w, table[i].kind);
         end = table[i].at + table[i].size;
     }
     memset(bytes + end, 0, total - end);
