@@ -18,8 +18,9 @@ ROOT = pathlib.Path(os.environ["SINTER_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["SINTER_BIN"]).parent
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-I", str(ROOT / "include")]
 QUICK = {("g++", "17"), ("clang++", "20")}
-TESTS = {"use_sinter": ("17", "20"), "use_tensorrt": ("17", "20"), "use_tensorrt8": ("14", "17", "20")}
-RUNS = {"use_sinter": "17", "use_tensorrt": "17", "use_tensorrt8": "14"}          # the standard that g++ makes the program with
+TESTS = {"use_sinter": ("17", "20"), "use_tensorrt": ("17", "20"), "use_tensorrt8": ("14", "17", "20"), "use_samples": ("17", "20")}
+# The standard that g++ makes each program with.
+RUNS = {"use_sinter": "17", "use_tensorrt": "17", "use_tensorrt8": "14", "use_samples": "17"}
 COMPAT = ["-I", str(ROOT / "include/sinter/compat"), "-I", str(ROOT / "include/sinter/compat/host")]
 sys.path.insert(0, str(ROOT / "tests/golden"))
 import onnx_bytes as ob  # noqa: E402
@@ -77,7 +78,7 @@ def compile_and_run(job):
     subprocess.run([*link, folder / "use"], check=True)
     digits = ROOT / "examples/digits"
     last = folder
-    if test == "use_tensorrt":
+    if test in ("use_tensorrt", "use_samples"):
         last = folder / "plugin.onnx"
         factor = ob.data(5, ob.data(1, "factor") + ob.varint(2 << 3 | 5) + struct.pack("<f", 2.5) + ob.num(20, 1))
         ob.write_model(last, ob.node("Scaled", ["x"], "y", factor) + ob.data(11, ob.value("x", ["N", 2])) +

@@ -5,6 +5,8 @@
 
 #include "NvInferLayers.h"
 
+#include <algorithm>
+
 namespace nvinfer1 {
 
 enum class NetworkDefinitionCreationFlag : int32_t {
@@ -79,9 +81,48 @@ class INetworkDefinition : public detail::reporter {
     }
     bool markOutputForShapes(ITensor &t) noexcept { return mark(sinter_network_mark_shape_output, t, 1); }
     bool unmarkOutputForShapes(ITensor &t) noexcept { return mark(sinter_network_mark_shape_output, t, 0); }
-    bool markDebug(ITensor &t) noexcept { return mark(sinter_network_mark_debug, t, 1); }
-    bool unmarkDebug(ITensor &t) noexcept { return mark(sinter_network_mark_debug, t, 0); }
-    bool isDebugTensor(ITensor const &t) const noexcept { return sinter_network_tensor_is_debug(t.get()); }
+    /* Hands the tensor to the debug listener of a context, after each run for which its state is on. */
+    bool markDebug(ITensor &t) noexcept
+    {
+        return attempt([&] {
+            if (!isDebugTensor(t)) debug_.push_back(&t);
+        });
+    }
+    bool unmarkDebug(ITensor &t) noexcept
+    {
+        const auto found = std::find(debug_.begin(), debug_.end(), &t);
+        if (found == debug_.end()) return false;
+        debug_.erase(found);
+        return true;
+    }
+    /* The name under which a refit finds weights that were given to a layer, or that a layer shows. */
+    bool setWeightsName(Weights weights, char const *name) noexcept
+    {
+        return guard(false, [&] {
+            const auto given = given_to_.find(weights.values);
+            for (int32_t i = 0; i < getNbLayers(); i++) {
+                sinter_layer *const layer = sinter_network_layer(net_.get(), static_cast<uint32_t>(i));
+                const bool is_given = given != given_to_.end() && given->second == layer;
+                for (char const *parameter : { "kernel", "bias", "shift", "scale", "power", "weights" }) {
+                    sinter_weights w;
+                    if (sinter_layer_get_weights(layer, parameter, &w, nullptr) != SINTER_OK || !w.count) continue;
+                    const bool is_shown = w.data == weights.values;
+                    if (!is_shown && !(is_given && w.count == weights.count && is_same(w, weights))) continue;
+                    sinter::call(sinter_layer_set_weights_name, layer, parameter, name);
+                    return true;
+                }
+            }
+            return false;
+        });
+    }
+    /* Every weight of a refittable engine can be replaced: marks are kept, and change nothing. */
+    bool markWeightsRefittable(char const *name) noexcept { return marked_.insert(name ? name : "").second || name; }
+    bool unmarkWeightsRefittable(char const *name) noexcept { return marked_.erase(name ? name : "") != 0; }
+    bool areWeightsMarkedRefittable(char const *name) const noexcept { return marked_.count(name ? name : "") != 0; }
+    bool isDebugTensor(ITensor const &t) const noexcept
+    {
+        return std::find(debug_.begin(), debug_.end(), &t) != debug_.end();
+    }
 
 /* clang-format off */
 #define ADD(Class, Name, parameters, kind, ...) \
@@ -95,6 +136,16 @@ class INetworkDefinition : public detail::reporter {
         to<sinter_activation>(type))
     ADD(IPoolingLayer, PoolingNd, (ITensor &x, PoolingType type, Dims const &window), pooling, edge(x),
         to<sinter_pooling>(type), detail::from(window))
+    ADD(IConvolutionLayer, Convolution, (ITensor &x, int64_t maps, DimsHW kernel, Weights w, Weights bias), convolution,
+        edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+    ADD(IDeconvolutionLayer, Deconvolution, (ITensor &x, int64_t maps, DimsHW kernel, Weights w, Weights bias),
+        deconvolution, edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+    ADD(IPoolingLayer, Pooling, (ITensor &x, PoolingType type, DimsHW window), pooling, edge(x),
+        to<sinter_pooling>(type), detail::from(window))
+    ADD(IPaddingLayer, Padding, (ITensor &x, DimsHW pre, DimsHW post), padding, edge(x), detail::from(pre),
+        detail::from(post).data())
+    ADD(IFullyConnectedLayer, FullyConnected, (ITensor &x, int64_t maps, Weights w, Weights bias), convolution,
+        edge(x), maps, plane(x), weights(w), weights(bias))
     ADD(ILRNLayer, LRN, (ITensor &x, int64_t window, float alpha, float beta, float k), lrn, edge(x), window, alpha,
         beta, k)
     ADD(IScaleLayer, Scale, (ITensor &x, ScaleMode mode, Weights shift, Weights scale, Weights power), scale, edge(x),
@@ -253,6 +304,28 @@ class INetworkDefinition : public detail::reporter {
 
     /* ---- for the other classes ---- */
     sinter::network &net() { return net_; }
+    /* f(), with the debug tensors as outputs of the network, whose names say what they are. */
+    template <class F> sinter::buffer with_debug_outputs(F f)
+    {
+        struct outputs {
+            sinter_network *network;
+            std::vector<sinter_layer *> made;
+            ~outputs()
+            {
+                for (sinter_layer *layer : made) {
+                    (void)sinter_network_unmark_output(network, sinter_layer_output(layer, 0), nullptr);
+                    (void)sinter_network_remove_layer(network, layer, nullptr);
+                }
+            }
+        } added{ net_.get(), {} };
+        for (ITensor const *t : debug_) {
+            const sinter::layer copy = net_.add_identity(edge(*t));
+            added.made.push_back(copy.get());
+            sinter::edge(copy.output(0)).set_name(std::string(detail::DEBUG_MARK) + t->getName());
+            net_.mark_output(copy.output(0));
+        }
+        return f();
+    }
     ITensor *wrap(sinter_network_tensor *c)
     {
         if (!c) return nullptr;
@@ -265,7 +338,9 @@ class INetworkDefinition : public detail::reporter {
     template <class Class, class F> Class *add(F f) noexcept
     {
         return guard(static_cast<Class *>(nullptr), [&] {
+            given_.clear();
             const sinter::layer made = f();
+            for (void const *data : given_) given_to_[data] = made.get();
             auto object = std::make_unique<Class>(this, made.get(), logger_);
             Class *const p = object.get();
             layers_[made.get()] = std::move(object);
@@ -283,18 +358,34 @@ class INetworkDefinition : public detail::reporter {
         for (int32_t i = 0; i < count; i++) made.emplace_back(t[i] ? t[i]->get() : nullptr);
         return made;
     }
-    static sinter::weights weights(Weights const &w)
+    static bool is_same(sinter_weights const &a, Weights const &b)
     {
+        const size_t bits = sinter_dtype_bits(a.dtype) * static_cast<size_t>(a.count);
+        return a.dtype == detail::from(b.type) && !std::memcmp(a.data, b.values, (bits + 7) / 8);
+    }
+    sinter::weights weights(Weights const &w)
+    {
+        given_.push_back(w.values);
         return sinter::weights(detail::from(w.type), w.values, w.count);
     }
-    static sinter::tensor constant(Dims const &dims, Weights const &w)
+    sinter::tensor constant(Dims const &dims, Weights const &w)
     {
+        given_.push_back(w.values);
         sinter::tensor made(detail::from(w.type), detail::from(dims));
         if (made.count() != w.count)
             throw sinter::error(SINTER_INVALID_ARG, "a constant of " + std::to_string(made.count()) +
                                                         " elements, weights of " + std::to_string(w.count));
         if (w.count) std::memcpy(made.data(), w.values, made.size_bytes());
         return made;
+    }
+    /* The last two sizes of a tensor that a fully connected layer reads. */
+    static sinter::dims plane(ITensor const &x)
+    {
+        const Dims d = x.getDimensions();
+        if (d.nbDims != 4 || d.d[2] < 1 || d.d[3] < 1)
+            throw sinter::error(SINTER_UNSUPPORTED,
+                                "addFullyConnected takes tensors [N, C, H, W] of known H and W: addMatrixMultiply");
+        return { d.d[2], d.d[3] };
     }
     template <class To, class From> static To to(From value) { return static_cast<To>(value); }
     template <class F> bool mark(F function, ITensor &t, uint32_t is_marked) noexcept
@@ -320,6 +411,10 @@ class INetworkDefinition : public detail::reporter {
     sinter::network net_;
     std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> tensors_;
     std::map<sinter_layer *, std::unique_ptr<ILayer>> layers_;
+    std::vector<void const *> given_;               /* weights of the layer that is being made */
+    std::map<void const *, sinter_layer *> given_to_;
+    std::set<std::string> marked_;
+    std::vector<ITensor const *> debug_;
     std::vector<std::unique_ptr<ILoop>> loops_;
     std::vector<std::unique_ptr<IIfConditional>> conditionals_;
 };

@@ -17,7 +17,8 @@ enum class BuilderFlag : int32_t {
     kDIRECT_IO = 11, kREJECT_EMPTY_ALGORITHMS = 12, kVERSION_COMPATIBLE = 13, kEXCLUDE_LEAN_RUNTIME = 14, kFP8 = 15,
     kERROR_ON_TIMING_CACHE_MISS = 16, kBF16 = 17, kDISABLE_COMPILATION_CACHE = 18, kSTRIP_PLAN = 19, kWEIGHTLESS = 19,
     kREFIT_IDENTICAL = 20, kWEIGHT_STREAMING = 21, kINT4 = 22, kREFIT_INDIVIDUAL = 23, kSTRICT_NANS = 24,
-    kMONITOR_MEMORY = 25, kFP4 = 26, kEDITABLE_TIMING_CACHE = 27, kDISTRIBUTIVE_INDEPENDENCE = 28, kSTRICT_TYPES = 40
+    kMONITOR_MEMORY = 25, kFP4 = 26, kEDITABLE_TIMING_CACHE = 27, kDISTRIBUTIVE_INDEPENDENCE = 28, kSTRICT_TYPES = 40,
+    kENABLE_TACTIC_HEURISTIC = 41
 };
 using BuilderFlags = uint32_t;
 enum class MemoryPoolType : int32_t {
@@ -26,7 +27,11 @@ enum class MemoryPoolType : int32_t {
 };
 enum class DeviceType : int32_t { kGPU = 0, kDLA = 1 };
 enum class QuantizationFlag : int32_t { kCALIBRATE_BEFORE_FUSION = 0 };
-enum class PreviewFeature : int32_t { kPROFILE_SHARING_0806 = 0, kALIASED_PLUGIN_IO_10_03 = 1 };
+enum class PreviewFeature : int32_t {
+    kPROFILE_SHARING_0806 = 0, kALIASED_PLUGIN_IO_10_03 = 1, kRUNTIME_ACTIVATION_RESIZE_10_10 = 2,
+    kMULTIDEVICE_RUNTIME_10_16 = 3, kFASTER_DYNAMIC_SHAPES_0805 = 40,
+    kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 41
+};
 enum class TilingOptimizationLevel : int32_t { kNONE = 0, kFAST = 1, kMODERATE = 2, kFULL = 3 };
 enum class RuntimePlatform : int32_t { kSAME_AS_BUILD = 0, kWINDOWS_AMD64 = 1 };
 enum class TacticSource : int32_t {
@@ -37,7 +42,7 @@ template <> constexpr int32_t EnumMax<BuilderFlag>() noexcept { return 29; }
 template <> constexpr int32_t EnumMax<MemoryPoolType>() noexcept { return 6; }
 template <> constexpr int32_t EnumMax<DeviceType>() noexcept { return 2; }
 template <> constexpr int32_t EnumMax<QuantizationFlag>() noexcept { return 1; }
-template <> constexpr int32_t EnumMax<PreviewFeature>() noexcept { return 2; }
+template <> constexpr int32_t EnumMax<PreviewFeature>() noexcept { return 4; }
 template <> constexpr int32_t EnumMax<TilingOptimizationLevel>() noexcept { return 4; }
 template <> constexpr int32_t EnumMax<RuntimePlatform>() noexcept { return 2; }
 template <> constexpr int32_t EnumMax<TacticSource>() noexcept { return 5; }
@@ -97,7 +102,9 @@ class IOptimizationProfile {
         const auto found = shapes_.find(input);
         return found == shapes_.end() ? ICudaEngine::none() : found->second[static_cast<int>(select)];
     }
-    /* Values from which shapes are computed: any serve here. */
+    /* Values from which shapes are computed: any serve here, and none are kept. */
+    int32_t getNbShapeValues(char const *) const noexcept { return -1; }
+    int64_t const *getShapeValuesV2(char const *, OptProfileSelector) const noexcept { return nullptr; }
     bool setShapeValues(char const *, OptProfileSelector, int32_t const *, int32_t) noexcept { return true; }
     bool setShapeValuesV2(char const *, OptProfileSelector, int64_t const *, int32_t) noexcept { return true; }
     bool setExtraMemoryTarget(float) noexcept { return true; }
@@ -157,8 +164,13 @@ class IBuilderConfig {
     void setFlags(BuilderFlags flags) noexcept { flags_ = flags; }
     BuilderFlags getFlags() const noexcept { return static_cast<BuilderFlags>(flags_); }
     void setQuantizationFlag(QuantizationFlag) noexcept {}
-    void setPreviewFeature(PreviewFeature, bool) noexcept {}
-    bool getPreviewFeature(PreviewFeature) const noexcept { return false; }
+    /* Kept: no feature has to be switched on. */
+    void setPreviewFeature(PreviewFeature f, bool is_on) noexcept { previews_[f] = is_on; }
+    bool getPreviewFeature(PreviewFeature f) const noexcept
+    {
+        const auto found = previews_.find(f);
+        return found != previews_.end() && found->second;
+    }
     int32_t addOptimizationProfile(IOptimizationProfile const *profile) noexcept
     {
         if (!profile || !profile->isValid()) return -1;
@@ -235,6 +247,7 @@ class IBuilderConfig {
     }
     void setPluginsToSerialize(char const *const *, int32_t) noexcept {}
     int32_t getNbPluginsToSerialize() const noexcept { return 0; }
+    char const *getPluginToSerialize(int32_t) const noexcept { return nullptr; }
     /* There is no DLA: a layer is told to run on the GPU, or nowhere. */
     void setDeviceType(ILayer const *, DeviceType type) noexcept { uses_dla_ = uses_dla_ || type == DeviceType::kDLA; }
     DeviceType getDeviceType(ILayer const *) const noexcept { return getDefaultDeviceType(); }
@@ -257,6 +270,7 @@ class IBuilderConfig {
     ITimingCache *cache_ = nullptr;
     IProgressMonitor *monitor_ = nullptr;
     std::map<MemoryPoolType, std::size_t> pools_;
+    std::map<PreviewFeature, bool> previews_;
     int32_t level_ = 3, aux_streams_ = -1, average_ = 1;
     ProfilingVerbosity verbosity_ = ProfilingVerbosity::kLAYER_NAMES_ONLY;
     cudaStream_t stream_ = nullptr;
@@ -285,6 +299,9 @@ class IBuilder : public detail::reporter {
     bool platformHasFastInt8() const noexcept { return true; }
     bool platformHasTf32() const noexcept { return detail::device() != "cpu"; }
     int32_t getMaxDLABatchSize() const noexcept { return 0; }
+    /* The batch is an axis of the network: the number is kept. */
+    void setMaxBatchSize(int32_t size) noexcept { batch_ = size; }
+    int32_t getMaxBatchSize() const noexcept { return batch_; }
     int32_t getNbDLACores() const noexcept { return 0; }
     void setGpuAllocator(IGpuAllocator *) noexcept
     {
@@ -504,7 +521,7 @@ class IBuilder : public detail::reporter {
                 return progress.at(std::string(name), done);
             };
         cache_file cache(config, o);
-        sinter::buffer made = network.net().build(o);
+        sinter::buffer made = network.with_debug_outputs([&] { return network.net().build(o); });
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
@@ -567,6 +584,7 @@ class IBuilder : public detail::reporter {
         std::string path_;
     };
     std::vector<std::unique_ptr<IOptimizationProfile>> profiles_;
+    int32_t batch_ = 1;
 };
 
 inline IBuilder *createInferBuilder(ILogger &logger) noexcept { return new (std::nothrow) IBuilder(logger); }

@@ -5,6 +5,8 @@
 
 #include "NvInferRuntime.h"
 
+#include <set>
+
 namespace nvinfer1 {
 
 /* What one caller runs an engine with. On the CPU device pointers are host pointers, and runs end before calls return.
@@ -133,6 +135,35 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         return run(bound(bindings), stream, false);
     }
 
+    /* ---- debug tensors: the listener gets those whose state is on, after each run ---- */
+    bool setDebugListener(IDebugListener *listener) noexcept
+    {
+        listener_ = listener;
+        return true;
+    }
+    IDebugListener *getDebugListener() const noexcept { return listener_; }
+    bool setTensorDebugState(char const *name, bool is_on) noexcept
+    {
+        return attempt([&] {
+            if (!engine_->isDebugTensor(name))
+                throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no debug tensor '") +
+                                                            (name ? name : "") + "': INetworkDefinition::markDebug");
+            if (is_on) debugged_.insert(name);
+            else debugged_.erase(name);
+        });
+    }
+    bool setAllTensorsDebugState(bool is_on) noexcept
+    {
+        debugged_.clear();
+        for (sinter::io const &io : engine_->debug())
+            if (is_on) debugged_.insert(io.name.substr(sizeof detail::DEBUG_MARK - 1));
+        return true;
+    }
+    bool getDebugState(char const *name) const noexcept { return name && debugged_.count(name) != 0; }
+    /* Which tensors are fused is not known to an engine. */
+    bool setUnfusedTensorsDebugState(bool is_on) noexcept { return !is_on; }
+    bool getUnfusedTensorsDebugState() const noexcept { return false; }
+
     /* ---- profiling ---- */
     void setProfiler(IProfiler *profiler) noexcept
     {
@@ -182,6 +213,13 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         return true;
     }
     cudaEvent_t getInputConsumedEvent() const noexcept { return consumed_; }
+    /* Kept: activation memory is the library's, or what setDeviceMemory() gives. */
+    bool setTemporaryStorageAllocator(IGpuAllocator *allocator) noexcept
+    {
+        scratch_ = allocator;
+        return true;
+    }
+    IGpuAllocator *getTemporaryStorageAllocator() const noexcept { return scratch_; }
     void setPersistentCacheLimit(size_t) noexcept {}
     size_t getPersistentCacheLimit() const noexcept { return 0; }
     bool setNvtxVerbosity(ProfilingVerbosity) noexcept { return true; }
@@ -268,7 +306,8 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 const size_t size = c.max_output_size(io.name);
                 c.set_output(io.name, size ? addresses.at(io.name) : nullptr, size, place_);
             }
-            if (waits || place_ == SINTER_PLACE_HOST || profiler_) {
+            const bool hands_over = listener_ && !debugged_.empty();
+            if (waits || place_ == SINTER_PLACE_HOST || profiler_ || hands_over) {
                 c.run();
             } else {
                 const auto started = sinter::attempt([&] { sinter::call(sinter_context_run_async, c.get()); });
@@ -276,8 +315,23 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 else if (!started) throw sinter::error(started.status, started.message);
             }
             last_ = &c;
+            if (hands_over) hand_debugged(c, stream);
             if (profiler_ && emits_) reportToProfiler();
         });
+    }
+    void hand_debugged(sinter::context &c, cudaStream_t stream) const
+    {
+        for (sinter::io const &io : engine_->debug()) {
+            const std::string name = io.name.substr(sizeof detail::DEBUG_MARK - 1);
+            if (!debugged_.count(name)) continue;
+            const sinter::view v = c.output(io.name);
+            const TensorLocation place =
+                v.place() == SINTER_PLACE_DEVICE || place_ == SINTER_PLACE_HOST ? TensorLocation::kDEVICE
+                                                                                : TensorLocation::kHOST;
+            if (!listener_->processDebugTensor(v.data(), place, detail::from(io.dtype), detail::to_dims(v.shape()),
+                                               name.c_str(), stream))
+                throw sinter::error(SINTER_CANCELLED, "the debug listener refused tensor '" + name + "'");
+        }
     }
     static void *resize(void *user, const char *name, void *memory, size_t size, size_t align, void *stream)
     {
@@ -299,6 +353,9 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     std::map<std::string, void *> addresses_;
     std::map<std::string, IOutputAllocator *> allocators_;
     std::pair<void *, size_t> given_{ nullptr, 0 };
+    IDebugListener *listener_ = nullptr;
+    std::set<std::string> debugged_;
+    IGpuAllocator *scratch_ = nullptr;
     IProfiler *profiler_ = nullptr;
     bool emits_ = true;
     cudaEvent_t consumed_ = nullptr;
@@ -312,6 +369,10 @@ inline IExecutionContext *ICudaEngine::createExecutionContext(ExecutionContextAl
                                  : strategy == ExecutionContextAllocationStrategy::kSTATIC     ? SINTER_MEMORY_STATIC
                                                                                                : SINTER_MEMORY_PROFILE;
     return guard(static_cast<IExecutionContext *>(nullptr), [&] { return new IExecutionContext(this, memory); });
+}
+inline IExecutionContext *ICudaEngine::createExecutionContext(IRuntimeConfig *config) noexcept
+{
+    return config ? createExecutionContext(config->getExecutionContextAllocationStrategy()) : nullptr;
 }
 inline IExecutionContext *ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
 {

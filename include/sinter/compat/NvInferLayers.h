@@ -41,7 +41,11 @@ SINTER_TRT_ENUM(CumulativeOperation, SINTER_CUMULATIVE_MAP)
 SINTER_TRT_ENUM(AttentionNormalizationOp, SINTER_NORM_OP_MAP)
 SINTER_TRT_ENUM(CausalMaskKind, SINTER_CAUSAL_MAP)
 SINTER_TRT_ENUM(KVCacheMode, SINTER_CACHE_MODE_MAP)
-enum class LayerType : int32_t { SINTER_LAYER_KIND_MAP(SINTER_TRT_VALUE) kPLUGIN_V2 = 21, kPLUGIN_V3 = 46 };
+SINTER_TRT_ENUM(MoEActType, SINTER_MOE_MAP)
+enum class LayerType : int32_t {
+    SINTER_LAYER_KIND_MAP(SINTER_TRT_VALUE) kPLUGIN_V2 = 21, kPLUGIN_V3 = 46, kATTENTION_INPUT = 51,
+    kATTENTION_OUTPUT = 52, kKVCACHE_UPDATE = 54
+};
 #undef SINTER_TRT_ENUM
 #undef SINTER_TRT_ONE
 #undef SINTER_TRT_VALUE
@@ -227,6 +231,14 @@ class ILayer : public detail::reporter {
     {
         return guard(0.0, [&] { return sinter::layer(c_).get_real(name); });
     }
+    char const *text(char const *name) const noexcept
+    {
+        return guard("", [&] {
+            const char *value = nullptr;
+            sinter::call(sinter_layer_get_text, c_, name, &value);
+            return value;
+        });
+    }
     bool put_dims(char const *name, Dims const &dims) const noexcept
     {
         return attempt([&] { sinter::layer(c_).set(name, detail::from(dims)); });
@@ -296,6 +308,9 @@ class ILayer : public detail::reporter {
     {                                                                                                \
         return guard(DataType::kFLOAT, [&] { return detail::from(static_cast<sinter_dtype>(integer(param))); }); \
     }
+#define TEXT(Result, Name, param)                                                                    \
+    Result set##Name(char const *text) noexcept { return static_cast<Result>(put(param, text)); }    \
+    char const *get##Name() const noexcept { return text(param); }
 #define PADDING(window)                                                                              \
     SPATIAL(PrePadding, "pre_padding", window, 0)                                                    \
     SPATIAL(PostPadding, "post_padding", window, 0)                                                  \
@@ -312,7 +327,17 @@ class ILayer : public detail::reporter {
         using ILayer::ILayer;                                                                        \
         __VA_ARGS__                                                                                  \
     };
+/* Names of TensorRT 8 and before for the same, of two axes. */
+#define OLD_NAME(Name, Now)                                                                          \
+    void   set##Name(DimsHW value) noexcept { set##Now(value); }                                     \
+    DimsHW get##Name() const noexcept                                                                \
+    {                                                                                                \
+        const Dims now = get##Now();                                                                 \
+        return now.nbDims == 2 ? DimsHW(now.d[0], now.d[1]) : DimsHW();                              \
+    }
 #define CONVOLVES                                                                                    \
+    OLD_NAME(KernelSize, KernelSizeNd) OLD_NAME(Stride, StrideNd) OLD_NAME(Padding, PaddingNd)       \
+    OLD_NAME(Dilation, DilationNd)                                                                   \
     INTEGER(int64_t, NbOutputMaps, "maps") INTEGER(int64_t, NbGroups, "groups")                      \
     SIZES(KernelSizeNd, "kernel_size") SPATIAL(StrideNd, "stride", "kernel_size", 1)                 \
     SPATIAL(DilationNd, "dilation", "kernel_size", 1) PADDING("kernel_size")                         \
@@ -322,7 +347,9 @@ LAYER_CLASS(IConvolutionLayer, CONVOLVES)
 LAYER_CLASS(IDeconvolutionLayer, CONVOLVES)
 LAYER_CLASS(IActivationLayer, INTEGER(ActivationType, ActivationType, "type") REAL(Alpha, "alpha") REAL(Beta, "beta"))
 LAYER_CLASS(IPoolingLayer, INTEGER(PoolingType, PoolingType, "type") SIZES(WindowSizeNd, "window_size")
-    SPATIAL(StrideNd, "stride", "window_size", 1) PADDING("window_size") REAL(BlendFactor, "blend_factor")
+    SPATIAL(StrideNd, "stride", "window_size", 1) PADDING("window_size")
+    OLD_NAME(WindowSize, WindowSizeNd) OLD_NAME(Stride, StrideNd) OLD_NAME(Padding, PaddingNd)
+    REAL(BlendFactor, "blend_factor")
     INTEGER(bool, AverageCountExcludesPadding, "average_count_excludes_padding"))
 LAYER_CLASS(ILRNLayer, INTEGER(int64_t, WindowSize, "window_size") REAL(Alpha, "alpha") REAL(Beta, "beta") REAL(K, "k"))
 LAYER_CLASS(IScaleLayer, INTEGER(ScaleMode, Mode, "mode") INTEGER(int32_t, ChannelAxis, "channel_axis")
@@ -332,7 +359,11 @@ LAYER_CLASS(IRaggedSoftMaxLayer, )
 LAYER_CLASS(IConcatenationLayer, INTEGER(int32_t, Axis, "axis"))
 LAYER_CLASS(IElementWiseLayer, INTEGER(ElementWiseOperation, Operation, "op"))
 LAYER_CLASS(IUnaryLayer, INTEGER(UnaryOperation, Operation, "op"))
-LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingNd, "post_padding"))
+LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingNd, "post_padding")
+    OLD_NAME(PrePadding, PrePaddingNd) OLD_NAME(PostPadding, PostPaddingNd))
+/* A convolution whose kernel is as large as its input. */
+LAYER_CLASS(IFullyConnectedLayer, INTEGER(int64_t, NbOutputChannels, "maps") WEIGHTS(KernelWeights, "kernel")
+    WEIGHTS(BiasWeights, "bias"))
 LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") INTEGER(uint32_t, ReduceAxes, "axes")
     INTEGER(bool, KeepDimensions, "keep_dims"))
 LAYER_CLASS(ITopKLayer, INTEGER(TopKOperation, Operation, "op") INTEGER(int32_t, K, "k")
@@ -363,19 +394,45 @@ LAYER_CLASS(IResizeLayer, SIZES(OutputDimensions, "size") INTEGER(InterpolationM
     void setScales(float const *scales, int32_t count) noexcept
     {
         (void)put("scales", std::vector<double>(scales, scales + count));
+    }
+    /* How many scales there are; they are written where there is room for all. */
+    int32_t getScales(int32_t room, float *scales) const noexcept
+    {
+        return guard(-1, [&] {
+            uint32_t count = 0;
+            double all[Dims::MAX_DIMS];
+            sinter::call(sinter_layer_get_reals, get(), "scales", all, uint32_t(Dims::MAX_DIMS), &count);
+            for (uint32_t i = 0; scales && static_cast<int32_t>(count) <= room && i < count; i++)
+                scales[i] = static_cast<float>(all[i]);
+            return count ? static_cast<int32_t>(count) : -1;
+        });
+    }
+    void setAlignCorners(bool is_aligned) noexcept
+    {
+        setCoordinateTransformation(is_aligned ? ResizeCoordinateTransformation::kALIGN_CORNERS
+                                               : ResizeCoordinateTransformation::kASYMMETRIC);
+    }
+    bool getAlignCorners() const noexcept
+    {
+        return getCoordinateTransformation() == ResizeCoordinateTransformation::kALIGN_CORNERS;
     })
 LAYER_CLASS(IFillLayer, SIZES(Dimensions, "dim") INTEGER(FillOperation, Operation, "op") TYPE(ToType, "to_type")
     void setAlpha(double value) noexcept { (void)put("alpha", value); }
     double getAlpha() const noexcept { return real("alpha"); }
     void setBeta(double value) noexcept { (void)put("beta", value); }
-    double getBeta() const noexcept { return real("beta"); })
-LAYER_CLASS(IAssertionLayer, void setMessage(char const *text) noexcept { (void)put("message", text); })
+    double getBeta() const noexcept { return real("beta"); }
+    void setAlphaInt64(int64_t value) noexcept { setAlpha(static_cast<double>(value)); }
+    int64_t getAlphaInt64() const noexcept { return static_cast<int64_t>(getAlpha()); }
+    void setBetaInt64(int64_t value) noexcept { setBeta(static_cast<double>(value)); }
+    int64_t getBetaInt64() const noexcept { return static_cast<int64_t>(getBeta()); }
+    bool isAlphaBetaInt64() const noexcept { return false; })
+LAYER_CLASS(IAssertionLayer, TEXT(void, Message, "message"))
 LAYER_CLASS(IQuantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
 LAYER_CLASS(IDequantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
 LAYER_CLASS(IDynamicQuantizeLayer, INTEGER(int32_t, Axis, "axis") INTEGER(int32_t, BlockSize, "block_size")
     TYPE(ToType, "to_type") TYPE(ScaleType, "scale_type"))
 LAYER_CLASS(IScatterLayer, INTEGER(ScatterMode, Mode, "mode") INTEGER(int32_t, Axis, "axis"))
-LAYER_CLASS(IEinsumLayer, bool setEquation(char const *text) noexcept { return put("equation", text); })
+LAYER_CLASS(IEinsumLayer, TEXT(bool, Equation, "equation"))
 LAYER_CLASS(IOneHotLayer, INTEGER(int32_t, Axis, "axis"))
 LAYER_CLASS(INonZeroLayer, TYPE(IndicesType, "indices_type"))
 LAYER_CLASS(IGridSampleLayer, INTEGER(InterpolationMode, InterpolationMode, "interpolation_mode")
@@ -394,7 +451,9 @@ LAYER_CLASS(IAttention, INTEGER(AttentionNormalizationOp, NormalizationOperation
     {
         return put("causal_kind", is_causal ? CausalMaskKind::kUPPER_LEFT : CausalMaskKind::kNONE);
     }
-    bool setMask(ITensor &mask) noexcept { setInput(3, mask); return true; })
+    bool getCausal() const noexcept { return getCausalKind() != CausalMaskKind::kNONE; }
+    bool setMask(ITensor &mask) noexcept { setInput(3, mask); return true; }
+    ITensor *getMask() const noexcept { return getNbInputs() > 3 ? getInput(3) : nullptr; })
 LAYER_CLASS(IRotaryEmbeddingLayer, INTEGER(bool, Interleaved, "interleaved")
     INTEGER(int32_t, RotaryEmbeddingDim, "rotary_embedding_dim"))
 LAYER_CLASS(IKVCacheUpdateLayer, INTEGER(KVCacheMode, CacheMode, "cache_mode"))
@@ -420,10 +479,12 @@ private:
     })
 LAYER_CLASS(IPluginV2Layer, )
 LAYER_CLASS(IPluginV3Layer, )
-LAYER_CLASS(ITripLimitLayer, )
+LAYER_CLASS(ITripLimitLayer,
+    TripLimit getTripLimit() const noexcept { return static_cast<TripLimit>(integer("kind")); })
 LAYER_CLASS(IRecurrenceLayer, )
 LAYER_CLASS(IIteratorLayer, INTEGER(int32_t, Axis, "axis") INTEGER(bool, Reverse, "reverse"))
-LAYER_CLASS(ILoopOutputLayer, INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(ILoopOutputLayer, INTEGER(int32_t, Axis, "axis")
+    LoopOutput getLoopOutput() const noexcept { return static_cast<LoopOutput>(integer("kind")); })
 LAYER_CLASS(IConditionLayer, )
 LAYER_CLASS(IIfConditionalInputLayer, )
 LAYER_CLASS(IIfConditionalOutputLayer, )
@@ -435,6 +496,8 @@ LAYER_CLASS(IIfConditionalOutputLayer, )
 #undef WEIGHTS
 #undef TYPE
 #undef PADDING
+#undef TEXT
+#undef OLD_NAME
 #undef LAYER_CLASS
 #undef CONVOLVES
 /* clang-format on */

@@ -28,25 +28,27 @@ class expressions : public IExprBuilder {
     explicit expressions(sinter_plugin_shapes *s) : s_(s) {}
     class one : public IDimensionExpr {
       public:
-        one(sinter_plugin_shapes *s, uint32_t number) : id(number), s_(s) {}
+        one(sinter_plugin_shapes *s, uint32_t number, bool is_decided) : id(number), s_(s), is_decided_(is_decided) {}
+        bool isSizeTensor() const override { return is_decided_; }
         bool isConstant() const override
         {
             int64_t value;
-            return id != 0 && s_->known(s_->dims, id, &value) != 0;
+            return !is_decided_ && id != 0 && s_->known(s_->dims, id, &value) != 0;
         }
         int64_t getConstantValue() const override
         {
             int64_t value = 0;
-            return id != 0 && s_->known(s_->dims, id, &value) != 0 ? value : INT32_MIN;
+            return !is_decided_ && id != 0 && s_->known(s_->dims, id, &value) != 0 ? value : INT32_MIN;
         }
         uint32_t id;
 
       private:
         sinter_plugin_shapes *s_;
+        bool is_decided_;
     };
-    IDimensionExpr const *make(uint32_t id)
+    IDimensionExpr const *make(uint32_t id, bool is_decided = false)
     {
-        made_.emplace_back(s_, id);
+        made_.emplace_back(s_, id, is_decided);
         return &made_.back();
     }
     IDimensionExpr const *constant(int64_t value) override { return make(s_->constant(s_->dims, value)); }
@@ -64,6 +66,13 @@ class expressions : public IExprBuilder {
         if (!a.isConstant() || !b.isConstant()) return make(0);
         const int64_t p = a.getConstantValue(), q = b.getConstantValue();
         return constant(op == DimensionOperation::kEQUAL ? p == q : p < q);
+    }
+    IDimensionExpr const *declareSizeTensor(int32_t output, IDimensionExpr const &,
+                                            IDimensionExpr const &upper) override
+    {
+        if (output < 0) return nullptr;
+        const uint32_t most = static_cast<one const &>(upper).id;
+        return make(s_->declare_size(s_->dims, static_cast<uint32_t>(output), most), true);
     }
     DimsExprs of(sinter_plugin_value const &v)
     {
@@ -367,8 +376,20 @@ class adapter {
                 if (i < r->count_in) in[i] = t.data;
                 else out[i - r->count_in] = t.data;
             }
-            const int code = static_cast<plugin_instance *>(r->state)->enqueue(desc, desc + r->count_in, in, out,
-                                                                               r->workspace, r->tactic);
+            auto *const instance = static_cast<plugin_instance *>(r->state);
+            for (uint32_t i = 0; i < r->count_out; i++) {
+                const int32_t shared = instance->aliased_input(i);
+                if (shared < 0) continue;
+                /* The input keeps its values for other readers: the plugin changes a copy in the output's memory. */
+                if (shared >= static_cast<int32_t>(r->count_in))
+                    throw sinter::error(SINTER_INVALID_ARG, "getAliasedInput() returned " + std::to_string(shared));
+                sinter_plugin_tensor const &t = r->in[shared];
+                uint64_t bits = sinter_dtype_bits(t.dtype);
+                for (uint32_t k = 0; k < t.rank; k++) bits *= static_cast<uint64_t>(t.dim[k]);
+                std::memcpy(out[i], in[shared], static_cast<size_t>((bits + 7) / 8));
+                in[shared] = out[i];
+            }
+            const int code = instance->enqueue(desc, desc + r->count_in, in, out, r->workspace, r->tactic);
             if (code != 0) throw sinter::error(SINTER_DEVICE, "enqueue() returned " + std::to_string(code));
         });
     }
@@ -439,6 +460,37 @@ class IPluginRegistry {
         *count = static_cast<int32_t>(listed_v2_.size());
         return listed_v2_.data();
     }
+    IPluginCreatorInterface *const *getAllCreatorsRecursive(int32_t *count) noexcept { return getAllCreators(count); }
+    /* The resource of a key that plugins share: a clone of the one that came first, until all have released it. */
+    IPluginResource *acquirePluginResource(AsciiChar const *key, IPluginResource *resource) noexcept
+    {
+        if (!key || !resource) return nullptr;
+        auto &shared = resources_[key];
+        if (!shared.first) shared.first = resource->clone();
+        if (shared.first) shared.second++;
+        return shared.first;
+    }
+    int32_t releasePluginResource(AsciiChar const *key) noexcept
+    {
+        const auto found = resources_.find(key ? key : "");
+        if (found == resources_.end() || found->second.second == 0) return -1;
+        if (--found->second.second > 0) return 0;
+        IPluginResource *const last = found->second.first;
+        resources_.erase(found);
+        const int32_t code = last->release();
+        delete last;
+        return code;
+    }
+    /* Engines may still use the library: it stays loaded, and no longer serves new networks. */
+    void deregisterLibrary(PluginLibraryHandle handle) noexcept
+    {
+        for (auto it = libraries_.begin(); it != libraries_.end(); ++it) {
+            if (&*it != handle) continue;
+            it->clear();
+            env_.reset();
+            return;
+        }
+    }
     /* A shared library with plugins of sinter (docs/plugins.md). */
     PluginLibraryHandle loadLibrary(AsciiChar const *path) noexcept
     {
@@ -467,7 +519,8 @@ class IPluginRegistry {
         if (!env_) {
             sinter::plugins made;
             for (auto const &a : adapters_) made.add(a->describe());
-            for (std::string const &path : libraries_) made.load(path);
+            for (std::string const &path : libraries_)
+                if (!path.empty()) made.load(path);
             env_.emplace();
             env_->use(made);
             plugins_ = made.share();
@@ -493,6 +546,7 @@ class IPluginRegistry {
     std::shared_ptr<sinter_plugins> plugins_;
     mutable std::vector<IPluginCreatorInterface *> listed_;
     mutable std::vector<IPluginCreator *> listed_v2_;
+    std::map<std::string, std::pair<IPluginResource *, int32_t>> resources_;
     IErrorRecorder *recorder_ = nullptr;
 };
 

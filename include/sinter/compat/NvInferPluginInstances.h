@@ -20,6 +20,8 @@ class plugin_instance {
     virtual bool supports(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
     virtual size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
     virtual std::vector<uint32_t> tactics() { return {}; }
+    /* The input whose memory an output shares; -1: none. */
+    virtual int32_t aliased_input(uint32_t) { return -1; }
     /* For the sizes of a run. */
     virtual void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
     virtual int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
@@ -142,6 +144,11 @@ class instance_v3 : public plugin_instance {
     {
         if (tactic != 0 && run_->setTactic(static_cast<int32_t>(tactic)) != 0) return -1;
         return run_->enqueue(in, out, inputs, outputs, workspace, nullptr);
+    }
+    int32_t aliased_input(uint32_t output) override
+    {
+        auto *const second = dynamic_cast<IPluginV3OneBuildV2 *>(build());
+        return second ? second->getAliasedInput(count_of(output)) : -1;
     }
     static IPluginV3OneRuntime *runtime_of(IPluginV3 *p)
     {

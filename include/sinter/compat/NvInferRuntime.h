@@ -8,8 +8,10 @@
 
 namespace nvinfer1 {
 
-enum class EngineCapability : int32_t { kSTANDARD = 0, kSAFETY = 1, kDLA_STANDALONE = 2 };
-enum class ProfilingVerbosity : int32_t { kLAYER_NAMES_ONLY = 0, kNONE = 1, kDETAILED = 2 };
+enum class EngineCapability : int32_t {
+    kSTANDARD = 0, kDEFAULT = 0, kSAFETY = 1, kSAFE_GPU = 1, kDLA_STANDALONE = 2, kSAFE_DLA = 2
+};
+enum class ProfilingVerbosity : int32_t { kLAYER_NAMES_ONLY = 0, kDEFAULT = 0, kNONE = 1, kDETAILED = 2, kVERBOSE = 2 };
 enum class LayerInformationFormat : int32_t { kONELINE = 0, kJSON = 1 };
 enum class OptProfileSelector : int32_t { kMIN = 0, kOPT = 1, kMAX = 2 };
 enum class ExecutionContextAllocationStrategy : int32_t { kSTATIC = 0, kON_PROFILE_CHANGE = 1, kUSER_MANAGED = 2 };
@@ -79,6 +81,19 @@ class ISerializationConfig {
     SerializationFlags flags_ = 0;
 };
 
+/* How a context is made. */
+class IRuntimeConfig {
+  public:
+    void setExecutionContextAllocationStrategy(ExecutionContextAllocationStrategy strategy) noexcept
+    {
+        strategy_ = strategy;
+    }
+    ExecutionContextAllocationStrategy getExecutionContextAllocationStrategy() const noexcept { return strategy_; }
+
+  private:
+    ExecutionContextAllocationStrategy strategy_ = ExecutionContextAllocationStrategy::kSTATIC;
+};
+
 class IExecutionContext;
 class IEngineInspector;
 
@@ -87,7 +102,14 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
   public:
     ICudaEngine(sinter::engine engine, ILogger *logger) : reporter(logger), engine_(std::move(engine)) { read(); }
 
+    /* Outputs that are debug tensors are not among them: they go to the IDebugListener of a context. */
     int32_t getNbIOTensors() const noexcept { return static_cast<int32_t>(io_->size()); }
+    bool isDebugTensor(char const *name) const noexcept
+    {
+        for (sinter::io const &io : *debug_)
+            if (name && io.name.compare(sizeof detail::DEBUG_MARK - 1, std::string::npos, name) == 0) return true;
+        return false;
+    }
     char const *getIOTensorName(int32_t index) const noexcept
     {
         return index < 0 || index >= getNbIOTensors() ? nullptr : (*io_)[static_cast<size_t>(index)].name.c_str();
@@ -156,6 +178,15 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         return static_cast<int64_t>(getDeviceMemorySizeForProfile(p));
     }
     int64_t getStreamableWeightsSize() const noexcept { return stat(&sinter_engine_info::streamable_size); }
+    /* The older pair of functions: 0 lets all weights stay on the device. */
+    int64_t getWeightStreamingBudget() const noexcept { return getWeightStreamingBudgetV2(); }
+    bool setWeightStreamingBudget(int64_t bytes) noexcept
+    {
+        return setWeightStreamingBudgetV2(bytes < 0    ? getWeightStreamingAutomaticBudget()
+                                          : bytes == 0 ? getStreamableWeightsSize()
+                                                       : bytes);
+    }
+    int64_t getMinimumWeightStreamingBudget() const noexcept { return 0; }
     int64_t getWeightStreamingBudgetV2() const noexcept { return stat(&sinter_engine_info::weight_budget); }
     int64_t getWeightStreamingAutomaticBudget() const noexcept
     {
@@ -191,6 +222,16 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     inline IExecutionContext *createExecutionContext(
         ExecutionContextAllocationStrategy strategy = ExecutionContextAllocationStrategy::kSTATIC) noexcept;
     inline IExecutionContext *createExecutionContextWithoutDeviceMemory() noexcept;
+    IRuntimeConfig *createRuntimeConfig() noexcept { return new (std::nothrow) IRuntimeConfig(); }
+    inline IExecutionContext *createExecutionContext(IRuntimeConfig *config) noexcept;
+    /* Outputs have memory of their own. */
+    char const *getAliasedInputTensor(char const *) const noexcept { return nullptr; }
+    /* Values of shape tensors have no ranges. */
+    int64_t const *getProfileTensorValuesV2(char const *, int32_t, OptProfileSelector) const noexcept
+    {
+        return nullptr;
+    }
+    uint32_t getTacticSources() const noexcept { return 0; }
     inline IEngineInspector *createEngineInspector() const noexcept;
     void destroy() noexcept { delete this; }
 
@@ -212,6 +253,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
                             std::string("the engine has no tensor '") + (name ? name : "") + "': it has " + names);
     }
     std::vector<sinter::io> const &io() const { return *io_; }
+    std::vector<sinter::io> const &debug() const { return *debug_; }
     uint64_t generation() const { return generation_; }
     void replace(sinter::engine engine)
     {
@@ -231,13 +273,19 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
 
   private:
-    void read() { io_ = std::make_shared<std::vector<sinter::io>>(engine_.values()); }
+    void read()
+    {
+        io_ = std::make_shared<std::vector<sinter::io>>();
+        debug_ = std::make_shared<std::vector<sinter::io>>();
+        for (sinter::io const &io : engine_.values())
+            (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
+    }
     int64_t stat(uint64_t sinter_engine_info::*field) const noexcept
     {
         return guard(int64_t(0), [&] { return static_cast<int64_t>(engine_.info().*field); });
     }
     sinter::engine engine_;
-    std::shared_ptr<std::vector<sinter::io>> io_;
+    std::shared_ptr<std::vector<sinter::io>> io_, debug_;
     std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
     uint64_t generation_ = 0;
 };
@@ -245,6 +293,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
 } // namespace nvinfer1
 
 #include "NvInferContext.h"
+#include "NvInferRefitter.h"
 
 namespace nvinfer1 {
 
@@ -274,95 +323,6 @@ class IEngineInspector : public detail::reporter {
     mutable std::string text_;
 };
 inline IEngineInspector *ICudaEngine::createEngineInspector() const noexcept { return new IEngineInspector(this); }
-
-/* Other weights for an engine. Contexts of it take them at their next run. */
-class IRefitter : public detail::reporter {
-  public:
-    IRefitter(ICudaEngine &engine, ILogger &logger) : reporter(&logger), engine_(engine) {}
-    bool setNamedWeights(char const *name, Weights weights) noexcept
-    {
-        return attempt([&] {
-            /* An engine knows weights by type and size: a list of elements serves. */
-            sinter::tensor value(detail::from(weights.type), { weights.count });
-            if (value.size_bytes()) std::memcpy(value.data(), weights.values, value.size_bytes());
-            (void)find(name);
-            weights_[name] = value;
-        });
-    }
-    bool setNamedWeights(char const *name, Weights weights, TensorLocation) noexcept
-    {
-        return setNamedWeights(name, weights);
-    }
-    bool setWeights(char const *layer, WeightsRole role, Weights weights) noexcept
-    {
-        static char const *const words[] = { "kernel", "bias", "shift", "scale", "weights", "" };
-        return setNamedWeights((std::string(layer) + "." + words[static_cast<int>(role)]).c_str(), weights);
-    }
-    /* The type and the count that new weights need. */
-    Weights getWeightsPrototype(char const *name) const noexcept
-    {
-        return guard(Weights(), [&] {
-            const sinter::weight w = find(name);
-            Weights made;
-            made.type = detail::from(w.dtype);
-            made.count = static_cast<int64_t>(w.size * 8 / sinter_dtype_bits(w.dtype));
-            return made;
-        });
-    }
-    int32_t getAllWeights(int32_t room, char const **names) noexcept { return list(room, names, false); }
-    /* Names that have no new value yet: of a stripped engine all are needed. */
-    int32_t getMissingWeights(int32_t room, char const **names) noexcept { return list(room, names, true); }
-    bool refitCudaEngine() noexcept
-    {
-        return attempt([&] {
-            sinter::buffer bytes = model_.empty() ? engine_.engine().refit(weights_) : engine_.engine().refit(model_);
-            sinter::engine_options o;
-            o.use(::getPluginRegistry()->environment());
-            engine_.replace(sinter::engine::load(bytes, o));
-            engine_.keep(bytes.data(), bytes.size());
-        });
-    }
-    /* Weights of a model of the same graph, which nvonnxparser::IParserRefitter names. */
-    void setModel(std::string path) { model_ = std::move(path); }
-    bool unsetNamedWeights(char const *name) noexcept { return weights_.erase(name ? name : "") != 0; }
-    TensorLocation getWeightsLocation(char const *) const noexcept { return TensorLocation::kHOST; }
-    /* Weights are compared in any case. */
-    void setWeightsValidation(bool) noexcept {}
-    bool getWeightsValidation() const noexcept { return true; }
-    bool setMaxThreads(int32_t) noexcept { return true; }
-    int32_t getMaxThreads() const noexcept { return 1; }
-    int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
-    bool refitCudaEngineAsync(cudaStream_t) noexcept { return refitCudaEngine(); }
-    void destroy() noexcept { delete this; }
-
-  private:
-    sinter::weight find(char const *name) const
-    {
-        for (sinter::weight const &w : engine_.engine().weights())
-            if (w.name == name) return w;
-        throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no weights '") + name + "'");
-    }
-    int32_t list(int32_t room, char const **names, bool missing) noexcept
-    {
-        return guard(0, [&] {
-            if (names_.empty())
-                for (auto const &w : engine_.engine().weights())
-                    if (!w.is_fixed) names_.push_back(w.name);
-            const bool is_whole = engine_.engine().info().stripped_size != engine_.engine().info().weights_size;
-            int32_t count = 0;
-            for (std::string const &n : names_) {
-                if (missing && (is_whole || !model_.empty() || weights_.count(n))) continue;
-                if (count < room && names) names[count] = n.c_str();
-                count++;
-            }
-            return count;
-        });
-    }
-    ICudaEngine &engine_;
-    std::string model_;
-    std::map<std::string, sinter::tensor> weights_;
-    std::deque<std::string> names_;
-};
 
 class IRuntime : public detail::reporter {
   public:

@@ -137,16 +137,16 @@ class Weights {
 class ILogger {
   public:
     using Severity = ILoggerSeverity;
+    virtual InterfaceInfo getInterfaceInfo() const { return InterfaceInfo{ "Logger", 1, 0 }; }
     virtual void log(Severity severity, AsciiChar const *msg) = 0;
     virtual ~ILogger() = default;
 };
 
-class IErrorRecorder {
+class IErrorRecorder : public IVersionedInterface {
   public:
     using ErrorDesc = char const *;
     using RefCount = int32_t;
     static constexpr size_t kMAX_DESC_LENGTH = 127;
-    virtual ~IErrorRecorder() = default;
     virtual int32_t getNbErrors() const = 0;
     virtual ErrorCode getErrorCode(int32_t index) const = 0;
     virtual ErrorDesc getErrorDesc(int32_t index) const = 0;
@@ -201,6 +201,9 @@ inline Dims to_dims(int64_t const *dim, uint32_t rank)
     return made;
 }
 inline Dims to_dims(sinter::dims const &dims) { return to_dims(dims.data(), static_cast<uint32_t>(dims.size())); }
+
+/* Begins the name of an engine's output that is a debug tensor. */
+inline constexpr char DEBUG_MARK[] = "[debug] ";
 
 /* The logger of the object that was made last: what getLogger() gives. */
 inline ILogger *&last_logger()
@@ -325,7 +328,12 @@ class IGpuAllocator : public IVersionedInterface {
   public:
     virtual void *allocate(uint64_t size, uint64_t alignment, AllocatorFlags flags) = 0;
     virtual void *reallocate(void *, uint64_t, uint64_t) { return nullptr; }
-    virtual bool deallocate(void *memory) = 0;
+    virtual bool deallocate(void *memory)
+    {
+        free(memory);
+        return true;
+    }
+    virtual void free(void *) {} /* the name of deallocate in TensorRT 8 */
     virtual void *allocateAsync(uint64_t size, uint64_t alignment, AllocatorFlags flags, cudaStream_t)
     {
         return allocate(size, alignment, flags);

@@ -36,11 +36,10 @@ class IExprBuilder {
     virtual IDimensionExpr const *constant(int64_t value) = 0;
     virtual IDimensionExpr const *operation(DimensionOperation op, IDimensionExpr const &a,
                                             IDimensionExpr const &b) = 0;
-    /* Sizes that data decide: not available, nullptr. */
-    virtual IDimensionExpr const *declareSizeTensor(int32_t, IDimensionExpr const &, IDimensionExpr const &)
-    {
-        return nullptr;
-    }
+    /* A size that the run decides: output `outputIndex` is a scalar of type INT32 or INT64, to which `enqueue` writes
+     * the size. It is at most `upper`. */
+    virtual IDimensionExpr const *declareSizeTensor(int32_t outputIndex, IDimensionExpr const &opt,
+                                                    IDimensionExpr const &upper) = 0;
 };
 class DimsExprs {
   public:
@@ -170,6 +169,11 @@ class IPluginV3OneBuild : public IPluginCapability {
     virtual int32_t getFormatCombinationLimit() { return kDEFAULT_FORMAT_COMBINATION_LIMIT; }
     virtual char const *getMetadataString() { return nullptr; }
 };
+/* Outputs that share the memory of an input: the number of the input, or -1. */
+class IPluginV3OneBuildV2 : public IPluginV3OneBuild {
+  public:
+    virtual int32_t getAliasedInput(int32_t) { return -1; }
+};
 class IPluginV3OneRuntime : public IPluginCapability {
   public:
     virtual int32_t setTactic(int32_t) { return 0; }
@@ -211,6 +215,9 @@ using IPluginV3OneBuild = nvinfer1::IPluginV3OneBuild;
 using IPluginV3OneRuntime = nvinfer1::IPluginV3OneRuntime;
 using IPluginCreatorV3One = nvinfer1::IPluginCreatorV3One;
 } // namespace v_1_0
+namespace v_2_0 {
+using IPluginV3OneBuild = nvinfer1::IPluginV3OneBuildV2;
+} // namespace v_2_0
 
 } // namespace nvinfer1
 

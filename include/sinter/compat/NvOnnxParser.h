@@ -8,15 +8,25 @@
 #define NV_ONNX_PARSER_MAJOR 0
 #define NV_ONNX_PARSER_MINOR 1
 #define NV_ONNX_PARSER_PATCH 0
+#define NV_ONNX_PARSER_VERSION ((NV_ONNX_PARSER_MAJOR * 10000) + (NV_ONNX_PARSER_MINOR * 100) + NV_ONNX_PARSER_PATCH)
 
 namespace nvonnxparser {
 
 enum class ErrorCode : int {
     kSUCCESS = 0, kINTERNAL_ERROR = 1, kMEM_ALLOC_FAILED = 2, kMODEL_DESERIALIZE_FAILED = 3, kINVALID_VALUE = 4,
-    kINVALID_GRAPH = 5, kINVALID_NODE = 6, kUNSUPPORTED_GRAPH = 7, kUNSUPPORTED_NODE = 8
+    kINVALID_GRAPH = 5, kINVALID_NODE = 6, kUNSUPPORTED_GRAPH = 7, kUNSUPPORTED_NODE = 8,
+    kUNSUPPORTED_NODE_ATTR = 9, kUNSUPPORTED_NODE_INPUT = 10, kUNSUPPORTED_NODE_DATATYPE = 11,
+    kUNSUPPORTED_NODE_DYNAMIC = 12, kUNSUPPORTED_NODE_SHAPE = 13, kREFIT_FAILED = 14
 };
-enum class OnnxParserFlag : int32_t { kNATIVE_INSTANCENORM = 0 };
+enum class OnnxParserFlag : int32_t {
+    kNATIVE_INSTANCENORM = 0, kENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA = 1, kREPORT_CAPABILITY_DLA = 2,
+    kENABLE_PLUGIN_OVERRIDE = 3, kADJUST_FOR_DLA = 4
+};
 using OnnxParserFlags = uint32_t;
+
+/* Nodes, and whether the library takes them. */
+using SubGraph_t = std::pair<std::vector<size_t>, bool>;
+using SubGraphCollection_t = std::vector<SubGraph_t>;
 
 class IParserError {
   public:
@@ -29,12 +39,15 @@ class IParserError {
     virtual int node() const = 0; /* -1: it is no node */
     virtual char const *nodeName() const = 0;
     virtual char const *nodeOperator() const = 0;
+    /* Functions of a model are expanded: there is no stack. */
+    virtual char const *const *localFunctionStack() const { return nullptr; }
+    virtual int32_t localFunctionStackSize() const { return 0; }
 };
 
 /* Adds models to a network. The network may outlive it. */
 class IParser : public nvinfer1::detail::reporter {
   public:
-    IParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) : reporter(&logger)
+    IParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) : reporter(&logger), network_(network)
     {
         sinter_parser *made = nullptr;
         sinter::call(sinter_parser_create, network.net().get(), &made);
@@ -82,13 +95,67 @@ class IParser : public nvinfer1::detail::reporter {
         count = 0;
         return nullptr;
     }
-    int64_t getNbSubgraphs() const noexcept { return sinter_parser_subgraph_count(c_.get()); }
+    /* Parses the model into a network of its own, so that this object's network stays as it is. The sub-graphs are
+     * those of this model from then on. */
+    bool supportsModelV2(void const *model, size_t size, char const *path = nullptr) noexcept
+    {
+        return guard(false, [&] {
+            asked_.reset();
+            probe_.emplace(::getPluginRegistry()->environment());
+            sinter_parser *made = nullptr;
+            sinter::call(sinter_parser_create, probe_->get(), &made);
+            asked_ = std::shared_ptr<sinter_parser>(made, sinter_parser_destroy);
+            sinter_error e = {};
+            const sinter_status s = path && is_same(path, model, size)
+                                        ? sinter_parser_parse_file(made, path, &e)
+                                        : sinter_parser_parse_memory(made, model, size, &e);
+            collect_errors(made, s, e);
+            return s == SINTER_OK;
+        });
+    }
+    bool supportsModel(void const *model, size_t size, SubGraphCollection_t &graphs,
+                       char const *path = nullptr) noexcept
+    {
+        const bool is_supported = supportsModelV2(model, size, path);
+        graphs.clear();
+        for (int64_t i = 0; i < getNbSubgraphs(); i++) {
+            int64_t count = 0;
+            int64_t const *const nodes = getSubgraphNodes(i, count);
+            graphs.emplace_back(std::vector<size_t>(nodes, nodes + count), isSubgraphSupported(i));
+        }
+        return is_supported;
+    }
+    int64_t getNbSubgraphs() const noexcept { return sinter_parser_subgraph_count(asked()); }
     bool isSubgraphSupported(int64_t index) const noexcept
     {
         uint32_t count = 0, is_supported = 0;
-        return sinter_parser_subgraph(c_.get(), static_cast<uint32_t>(index), nullptr, 0, &count, &is_supported) ==
+        return sinter_parser_subgraph(asked(), static_cast<uint32_t>(index), nullptr, 0, &count, &is_supported) ==
                    SINTER_OK &&
                is_supported;
+    }
+    /* The numbers of a sub-graph's nodes, valid until the next call. */
+    int64_t const *getSubgraphNodes(int64_t index, int64_t &count) noexcept
+    {
+        uint32_t length = 0, is_supported = 0;
+        count = 0;
+        nodes_.clear();
+        const auto i = static_cast<uint32_t>(index);
+        if (sinter_parser_subgraph(asked(), i, nullptr, 0, &length, &is_supported) != SINTER_OK) return nullptr;
+        std::vector<uint32_t> list(length);
+        (void)sinter_parser_subgraph(asked(), i, list.data(), length, &length, &is_supported);
+        nodes_.assign(list.begin(), list.end());
+        count = static_cast<int64_t>(nodes_.size());
+        return nodes_.data();
+    }
+    /* Output `index` of the layer that has this name. */
+    nvinfer1::ITensor const *getLayerOutputTensor(char const *name, int64_t index) noexcept
+    {
+        for (int32_t i = 0; name && i < network_.getNbLayers(); i++) {
+            nvinfer1::ILayer *const layer = network_.getLayer(i);
+            if (!std::strcmp(layer->getName(), name) && index >= 0 && index < layer->getNbOutputs())
+                return layer->getOutput(static_cast<int32_t>(index));
+        }
+        return nullptr;
     }
     void destroy() noexcept { delete this; }
 
@@ -146,19 +213,29 @@ class IParser : public nvinfer1::detail::reporter {
     {
         sinter_error e = {};
         const sinter_status s = parse(&e);
-        errors_.clear();
-        for (uint32_t i = 0; i < sinter_parser_error_count(c_.get()); i++) {
-            sinter_parser_error p;
-            if (sinter_parser_error_at(c_.get(), i, &p) != SINTER_OK) continue;
-            errors_.emplace_back(code_of(p.status), p.message, p.node == UINT32_MAX ? -1 : static_cast<int>(p.node),
-                                 p.node_name, p.op_type);
-        }
+        asked_.reset();
+        collect_errors(c_.get(), s, e);
         if (s == SINTER_OK) return true;
-        if (errors_.empty()) errors_.emplace_back(code_of(s), e.text, -1, "", "");
         fail(s, e.text);
         return false;
     }
-    std::shared_ptr<sinter_parser> c_;
+    void collect_errors(sinter_parser *from, sinter_status s, sinter_error const &e)
+    {
+        errors_.clear();
+        for (uint32_t i = 0; i < sinter_parser_error_count(from); i++) {
+            sinter_parser_error p;
+            if (sinter_parser_error_at(from, i, &p) != SINTER_OK) continue;
+            errors_.emplace_back(code_of(p.status), p.message, p.node == UINT32_MAX ? -1 : static_cast<int>(p.node),
+                                 p.node_name, p.op_type);
+        }
+        if (s != SINTER_OK && errors_.empty()) errors_.emplace_back(code_of(s), e.text, -1, "", "");
+    }
+    /* The parser of the last model, which supportsModelV2() may have asked about alone. */
+    sinter_parser *asked() const { return asked_ ? asked_.get() : c_.get(); }
+    nvinfer1::INetworkDefinition &network_;
+    sinter::standard::optional<sinter::network> probe_; /* outlives asked_ */
+    std::shared_ptr<sinter_parser> c_, asked_;
+    std::vector<int64_t> nodes_;
     std::deque<one> errors_;
     OnnxParserFlags flags_ = 1;
 };

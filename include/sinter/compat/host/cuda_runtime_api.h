@@ -8,6 +8,8 @@
 #ifndef SINTER_HOST_CUDA
 #define SINTER_HOST_CUDA 1
 
+#include "driver_types.h"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,57 +19,6 @@
 #include <map>
 #include <mutex>
 #include <vector>
-
-enum cudaError_t {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidDevice = 101,
-    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorNotSupported = 801,
-    cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901, cudaErrorUnknown = 999
-};
-typedef cudaError_t cudaError;
-enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0, cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
-};
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0, cudaStreamCaptureModeThreadLocal = 1, cudaStreamCaptureModeRelaxed = 2
-};
-enum cudaStreamCaptureStatus {
-    cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1, cudaStreamCaptureStatusInvalidated = 2
-};
-enum : unsigned {
-    cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1,
-    cudaEventDisableTiming = 2, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
-    cudaHostAllocWriteCombined = 4, cudaMemAttachGlobal = 1
-};
-
-namespace sinter_host_cuda {
-using work = std::function<cudaError_t()>;
-}
-struct CUgraph_st {
-    std::vector<sinter_host_cuda::work> steps;
-};
-struct CUgraphExec_st {
-    std::vector<sinter_host_cuda::work> steps;
-};
-struct CUstream_st {
-    CUgraph_st *capture = nullptr;
-};
-struct CUevent_st {
-    std::chrono::steady_clock::time_point time;
-    bool is_recorded = false;
-};
-typedef CUstream_st *cudaStream_t;
-typedef CUevent_st *cudaEvent_t;
-typedef CUgraph_st *cudaGraph_t;
-typedef CUgraphExec_st *cudaGraphExec_t;
-typedef void (*cudaHostFn_t)(void *user);
-
-struct cudaDeviceProp {
-    char name[256];
-    std::size_t totalGlobalMem, sharedMemPerBlock;
-    int major, minor, multiProcessorCount, maxThreadsPerBlock, warpSize, clockRate, memoryClockRate, memoryBusWidth,
-        l2CacheSize, integrated;
-};
 
 namespace sinter_host_cuda {
 
@@ -170,6 +121,22 @@ inline cudaError_t cudaFreeHost(void *p)
     std::free(p);
     return cudaSuccess;
 }
+inline cudaError_t cudaHostGetDevicePointer(void **out, void *p, unsigned)
+{
+    *out = p;
+    return cudaSuccess;
+}
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *p)
+{
+    const bool is_device = sinter_host_cuda::holds(p, 1);
+    void *const at = const_cast<void *>(p);
+    out->type = is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    out->device = is_device ? 0 : -1;
+    out->devicePointer = is_device ? at : nullptr;
+    out->hostPointer = at;
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemPrefetchAsync(const void *, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 inline cudaError_t cudaHostRegister(void *, std::size_t, unsigned) { return cudaSuccess; }
 inline cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
 inline cudaError_t cudaMemcpy(void *to, const void *from, std::size_t size, cudaMemcpyKind kind)
@@ -180,6 +147,25 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t size,
                                    cudaStream_t stream = nullptr)
 {
     return sinter_host_cuda::enqueue(stream, [=] { return sinter_host_cuda::copy(to, from, size, kind); });
+}
+/* `height` rows of `width` bytes, which begin `to_pitch` and `from_pitch` bytes apart. */
+inline cudaError_t cudaMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                                std::size_t width, std::size_t height, cudaMemcpyKind kind)
+{
+    if (width > to_pitch || width > from_pitch) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    for (std::size_t i = 0; i < height; i++) {
+        const cudaError_t e = cudaMemcpy(static_cast<char *>(to) + i * to_pitch,
+                                         static_cast<const char *>(from) + i * from_pitch, width, kind);
+        if (e != cudaSuccess) return e;
+    }
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                                     std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t stream = nullptr)
+{
+    return sinter_host_cuda::enqueue(
+        stream, [=] { return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind); });
 }
 inline cudaError_t cudaMemset(void *p, int value, std::size_t size)
 {
@@ -232,6 +218,19 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void 
         return cudaSuccess;
     });
 }
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t f, void *user, unsigned)
+{
+    return sinter_host_cuda::enqueue(stream, [=] {
+        f(stream, cudaSuccess, user);
+        return cudaSuccess;
+    });
+}
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    if (least) *least = 0;
+    if (greatest) *greatest = 0;
+    return cudaSuccess;
+}
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
     if (!stream || stream->capture) return sinter_host_cuda::say(cudaErrorStreamCaptureUnsupported);
@@ -260,6 +259,25 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, void *, char *, std::size_t)
 {
     return cudaGraphInstantiate(out, graph);
+}
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags)
+{
+    return cudaGraphInstantiate(out, graph, flags);
+}
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t)
+{
+    return graph ? cudaSuccess : sinter_host_cuda::say(cudaErrorInvalidValue);
+}
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess = 0, cudaGraphExecUpdateError = 1 };
+struct cudaGraphExecUpdateResultInfo {
+    cudaGraphExecUpdateResult result;
+};
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info)
+{
+    if (!exec || !graph) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    exec->steps = graph->steps;
+    if (info) info->result = cudaGraphExecUpdateSuccess;
+    return cudaSuccess;
 }
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
@@ -306,6 +324,10 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = null
         return cudaSuccess;
     });
 }
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned = 0)
+{
+    return cudaEventRecord(event, stream);
+}
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
@@ -339,14 +361,18 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
     out->maxThreadsPerBlock = 1024;
     out->warpSize = 32;
     out->multiProcessorCount = 1;
-    out->integrated = 1;
+    out->integrated = out->unifiedAddressing = out->managedMemory = out->canMapHostMemory = 1;
+    out->maxThreadsPerMultiProcessor = 1024;
+    for (int i = 0; i < 3; i++) out->maxThreadsDim[i] = out->maxGridSize[i] = 1024;
     return cudaMemGetInfo(&free_bytes, &out->totalGlobalMem);
 }
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrWarpSize = 10, cudaDevAttrClockRate = 13,
     cudaDevAttrMultiProcessorCount = 16, cudaDevAttrIntegrated = 18, cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37, cudaDevAttrL2CacheSize = 38, cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrManagedMemory = 83, cudaDevAttrPageableMemoryAccess = 88,
+    cudaDevAttrConcurrentManagedAccess = 89, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+    cudaDevAttrMaxPersistingL2CacheSize = 108, cudaDevAttrMemoryPoolsSupported = 115
 };
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
 {
@@ -362,11 +388,25 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, 
     }
     return cudaSuccess;
 }
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaDeviceCanAccessPeer(int *out, int, int)
+{
+    *out = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
+{
+    if (device != 0 || !text || size < 13) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    std::memcpy(text, "0000:00:00.0", 13);
+    return cudaSuccess;
+}
+inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
+inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaRuntimeGetVersion(int *out)
 {
-    *out = 0;
+    *out = CUDART_VERSION;
     return cudaSuccess;
 }
 inline cudaError_t cudaDriverGetVersion(int *out) { return cudaRuntimeGetVersion(out); }
@@ -383,6 +423,11 @@ inline const char *cudaGetErrorName(cudaError_t e)
     case cudaSuccess: return "cudaSuccess";
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInitializationError: return "cudaErrorInitializationError";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
