@@ -188,6 +188,46 @@ bool case_counts_sign(const problem *p, uint32_t result)
     return !op_has(p->op, EITHER_ZERO);
 }
 
+/* ---- rows ---- */
+
+uint32_t case_row_axes(const problem *p)
+{
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    const bool is_image = op_has(p->op, CONTRACTION) && op_has(p->op, IMAGE);
+    if ((p->op != OP_matmul && !is_image) || p->prologue || p->weight || x->rank != y->rank) return 0;
+    if (x->dtype != SINTER_DTYPE_F32 || y->dtype != SINTER_DTYPE_F32) return 0;
+    if (is_image) return 1;
+    return ((const attrs_matmul *)p->attrs)->trans_a ? 0 : x->rank - 1u;
+}
+
+/* Makes special what a row of input 0 begins as: ordinary values of either sign. */
+static void fill_rows(case_rig *r, const problem *p, const view *v)
+{
+    /* Programs may square or cube what they get. */
+    const double far = p->epilogue ? 1e9 : 1e30;
+    const double scale[] = { 1, 1, 1, 2.5, 0.5, far, 1 / far, 0 };
+    const uint32_t axes = case_row_axes(p), kinds = COUNT_OF(scale) + 3;
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, axes, i); more; more = view_next(v->dim, axes, i)) {
+        const uint32_t kind = case_below(r, kinds), one = kinds - 1 - kind;
+        view row = *v;
+        int64_t at[SINTER_RANK_MAX] = { 0 }, count = 1;
+        for (uint32_t k = 0; k < axes; k++) at[k] = i[k];
+        for (uint32_t k = 0; k < v->rank; k++) row.dim[k] = k < axes ? 1 : v->dim[k];
+        for (uint32_t k = axes; k < v->rank; k++) count *= v->dim[k];
+        const int64_t first = view_offset(v, at), chosen = count ? case_below(r, (uint32_t)count) : 0;
+        int64_t n = 0;
+        int64_t j[SINTER_RANK_MAX] = { 0 };
+        for (bool next = view_first(row.dim, row.rank, j); next; next = view_next(row.dim, row.rank, j), n++) {
+            const int64_t to = first + view_offset(&row, j);
+            const double x = view_load_f64(v, to);
+            if (kind < COUNT_OF(scale)) view_store_f64(v, to, scale[kind] * x);
+            else if (one < 2 && n == chosen) view_store_f64(v, to, one ? NAN : copysign(INFINITY, x));
+            else if (one == 2 && x > 1) view_store_f64(v, to, INFINITY);
+        }
+    }
+}
+
 void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
 {
     int64_t i[SINTER_RANK_MAX] = { 0 };
@@ -225,4 +265,5 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
         else if (kind == CASE_INTEGERS) view_store_f64(v, at, scale * (double)((int64_t)(u * 7) - 3));
         else view_store_f64(v, at, scale * (r->is_small ? 0.5 + u * 1.5 : u * 4 - 2));
     }
+    if (kind == CASE_ROWS && input == 0) fill_rows(r, p, v);
 }

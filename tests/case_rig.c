@@ -143,22 +143,47 @@ static const char *operands_at(const case_trial *x, const view *out, const int64
     return list;
 }
 
+/* Elements of v whose first axes are those of `at`: axes of size 1 in place of them. */
+static view row_of(const view *v, uint32_t axes, const int64_t *at)
+{
+    view row = *v;
+    int64_t first[SINTER_RANK_MAX] = { 0 };
+    for (uint32_t k = 0; k < axes; k++) {
+        first[k] = v->dim[k] > 1 ? at[k] : 0;
+        row.dim[k] = 1;
+    }
+    row.data = (char *)v->data + view_offset(v, first) * (int64_t)(sinter_dtype_bits(v->dtype) / 8);
+    return row;
+}
+
+static double finite_rms(const view *v)
+{
+    double rms = 0, count = 0;
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
+        const double w = view_load_f64(v, view_offset(v, i));
+        rms += isfinite(w) ? w * w : 0;
+        count += isfinite(w);
+    }
+    return sqrt(rms / (count > 0 ? count : 1));
+}
+
+static bool is_finite(const view *v)
+{
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i))
+        if (!isfinite(view_load_f64(v, view_offset(v, i)))) return false;
+    return true;
+}
+
 /* NULL, or what result `result` has wrong. sum_rms: the least size of its sums. */
 static const char *compare(const case_trial *x, uint32_t result, bool exact, kernel_bound bound, double sum_rms,
                            char *why, size_t size)
 {
     const problem *p = x->p;
     const view *got = &x->out[result], *want = &x->want[result];
-    double rms = 0;
-    double count = 0;
+    const double rms = fmax(finite_rms(want), sum_rms);
     int64_t i[SINTER_RANK_MAX] = { 0 };
-    for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
-        const double w = view_load_f64(want, view_offset(want, i));
-        rms += isfinite(w) ? w * w : 0;
-        count += isfinite(w);
-    }
-    rms = sqrt(rms / (count > 0 ? count : 1));
-    if (rms < sum_rms) rms = sum_rms;
     /* Reductions of values of about 1 may cancel. */
     const double spread = bound.spread * (rms + (p->op == OP_reduce ? 1 : 0)) + bound.least;
     const bool counts_sign = x->is_special && case_counts_sign(p, result);
@@ -197,6 +222,28 @@ static bool gaps_hold(case_rig *r, const view *v, size_t size)
  * bounds the results and the kernel's rounding shows. */
 static const double product_rms = 4;
 
+/* As compare, each row by its own size. */
+static const char *compare_rows(const case_trial *x, kernel_numerics numerics, kernel_bound bound, char *why,
+                                size_t size)
+{
+    case_trial row = *x;
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(x->want[0].dim, x->row_axes, i); more;
+         more = view_next(x->want[0].dim, x->row_axes, i)) {
+        row.in[0] = row_of(&x->in[0], x->row_axes, i);
+        row.out[0] = row_of(&x->out[0], x->row_axes, i);
+        row.want[0] = row_of(&x->want[0], x->row_axes, i);
+        /* An infinity in an image makes NaN of all results of its tile. */
+        if (op_has(x->p->op, IMAGE) && numerics == KERNEL_TRANSFORMED && !is_finite(&row.in[0])) continue;
+        const double sums = fmax(finite_rms(&row.in[0]), x->p->epilogue ? product_rms : 0) * sqrt(x->terms);
+        char in_row[200];
+        if (!compare(&row, 0, false, bound, sums, in_row, sizeof in_row)) continue;
+        (void)snprintf(why, size, "row %" PRId64 ",%" PRId64 ": %s", i[0], i[1], in_row);
+        return why;
+    }
+    return NULL;
+}
+
 const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numerics, char *why, size_t size)
 {
     const bool is_coarse = numerics == KERNEL_TRANSFORMED || numerics == KERNEL_RELAXED || x->is_special;
@@ -207,7 +254,9 @@ const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numeric
         if (x->p->out[i].dtype == SINTER_DTYPE_NONE) continue;
         if (!gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
         const kernel_bound bound = bound_of(x->p, numerics, x->out[i].dtype, x->terms);
-        if (compare(x, i, x->is_exact && numerics != KERNEL_TRANSFORMED, bound, sum_rms, why, size)) return why;
+        if (x->row_axes) {
+            if (compare_rows(x, numerics, bound, why, size)) return why;
+        } else if (compare(x, i, x->is_exact && numerics != KERNEL_TRANSFORMED, bound, sum_rms, why, size)) return why;
     }
     return NULL;
 }
@@ -295,8 +344,9 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     x->is_faulty = fault.is_set;
     x->is_exact = kind == CASE_INTEGERS && is_exact(p);
     x->is_special = kind == CASE_SPECIAL;
+    x->row_axes = kind == CASE_ROWS ? case_row_axes(p) : 0;
     x->terms = problem_terms(p, x->in);
-    bool is_any = x->is_special || r->is_any || p->op == OP_nms_rows; /* sums of nothing are zero */
+    bool is_any = x->is_special || x->row_axes || r->is_any || p->op == OP_nms_rows; /* sums of nothing are zero */
     for (uint32_t i = 0; i < p->count_in; i++)
         is_any = is_any || (p->in[i].dtype != SINTER_DTYPE_NONE && view_count(&x->in[i]) == 0);
     return is_any || !is_mostly_zero(&x->want[0])

@@ -12,8 +12,9 @@
 #include "backend/kernel.h"
 
 enum { CASE_GUARD = 256, CASE_OPERANDS = 16 };
-/* Special: random values with zeros, infinities, NaN, subnormals, ties and limits among them. */
-typedef enum case_data { CASE_INTEGERS, CASE_RANDOM, CASE_SPECIAL } case_data;
+/* Special: random values with zeros, infinities, NaN, subnormals, ties and limits among them. Rows: random values whose
+ * rows are of very different sizes, or zero, or have an infinity or a NaN. */
+typedef enum case_data { CASE_INTEGERS, CASE_RANDOM, CASE_SPECIAL, CASE_ROWS } case_data;
 
 typedef struct case_rig {
     env e;
@@ -44,6 +45,7 @@ typedef struct case_trial {
     bool is_exact;                                  /* results on this data must be equal */
     bool is_faulty;                                 /* an index in the data is out of range */
     bool is_special;                                /* zeros have signs where they are certain */
+    uint32_t row_axes;                              /* CASE_ROWS: as case_row_axes; else 0 */
     double terms;                                   /* summed into one result, roughly */
 } case_trial;
 
@@ -62,6 +64,9 @@ bool        case_counts_sign(const problem *p, uint32_t result);
 /* Do special values prove something about this kernel? Relaxed ones make NaN of infinities by rounding a factor to
  * nothing, and GPUs' products for transposed convolutions by filters of zeros beside the real ones. */
 bool        case_takes_special(const problem *p, const kernel *k);
+/* The first axes of the result and of input 0, whose elements are rows that nothing may mix; 0: there are none. Rows of
+ * a product are rows of a matrix, those of a convolution are images. */
+uint32_t    case_row_axes(const problem *p);
 /* The operands' views alone, without memory. */
 void        case_views(const problem *p, const problem *chosen, size_t pitch, view *in, view *out);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */

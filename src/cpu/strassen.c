@@ -3,12 +3,20 @@
  *
  * A work tile is the same block of all four quarters of C. It has three buffers of that block in scratch, X, Y and Z.
  * What a tile adds to is its residual operand, so the sums of C11, C12 and C21 end in the micro-kernels, with bias and
- * clip. C22 has no product of its own and ends in a loop over vectors. */
+ * clip. C22 has no product of its own and ends in a loop over vectors.
+ *
+ * Row i of the upper half of A is added to row i of the lower half, and these two rows may belong to different
+ * requests. The first phase marks rows which that would spoil. Each tile of the second phase then computes the marked
+ * rows of its block again by themselves, from right factors that are packed anyhow:
+ *
+ *   left half: a1 B11 + a2 B21      right half: a1 B11 + a1 T1 + a2 B22      where T1 = B12 - B11 */
 #include "cpu/strassen.h"
 
 #include "base/env.h"
 #include "cpu/gemm_core.h"
 #include "cpu/level.h"
+
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -17,13 +25,8 @@ enum {
     ROWS_EACH = 8,     /* rows of a work item of the first phase */
     PART_BYTES = 4096, /* of C that is finished at once          */
     SUMS = 4,
-    COPIES = 3,
-    CACHE_USUAL = 1 << 20,
-    CACHE_MOST = 8 << 20
+    COPIES = 3
 };
-
-/* The right factors in their order in a packed B. */
-enum { F_B11, F_B21, F_T2, F_T3, F_T1, F_B22, F_T4 };
 
 static int64_t i64_min(int64_t a, int64_t b)
 {
@@ -50,18 +53,6 @@ const char *strassen_shape_check(int64_t m, int64_t n, int64_t k)
     return n < 2 || n % 2 || k < 2 || k % 2 ? "columns or terms are not even" : NULL;
 }
 
-static gemm_shape quarter_of(int64_t m, int64_t n, int64_t k)
-{
-    return (gemm_shape){ .m = rows_of(m), .n = n / 2, .k = k / 2, .taps = 1, .a_row = sum_stride(k / 2), .a_col = 1 };
-}
-
-const char *strassen_tactic_check(isa_level isa, int64_t m, int64_t n, int64_t k, gemm_tactic t)
-{
-    if (t.copy_a || t.ahead || t.unit != GEMM_F32) return "reserved bits are set";
-    const gemm_shape s = quarter_of(m, n, k);
-    return gemm_tactic_check(isa, &s, t);
-}
-
 /* ---- the cut ---- */
 
 typedef struct cut {
@@ -85,6 +76,9 @@ static cut cut_of(const strassen_params *p)
     c.cols_max = (c.panels + c.n_blocks - 1) / c.n_blocks * c.width;
     return c;
 }
+
+/* Marks of a pair of rows: which of the two is computed again by itself. */
+enum { MARK_UPPER = 1, MARK_LOWER = 2 };
 
 /* Floats from row to row of X, Y and Z. */
 static int64_t block_stride(const cut *c)
@@ -110,7 +104,13 @@ static size_t block_size(const cut *c)
 size_t strassen_workspace_size(const strassen_params *p)
 {
     const cut c = cut_of(p);
-    return size_mul(sum_size(&c), SUMS + COPIES);
+    return size_add(size_mul(sum_size(&c), SUMS + COPIES), size_align((size_t)c.m2, 64));
+}
+
+/* A byte of MARK_* for each row of a half, behind the sums. */
+static uint8_t *marks_of(const cut *c, char *workspace)
+{
+    return (uint8_t *)workspace + (SUMS + COPIES) * sum_size(c);
 }
 
 size_t strassen_scratch_size(const strassen_params *p, bool has_fewer)
@@ -125,39 +125,6 @@ int64_t strassen_tile_count(const strassen_params *p, int phase)
 {
     const cut c = cut_of(p);
     return phase == 0 ? (c.m2 + ROWS_EACH - 1) / ROWS_EACH : c.m_blocks * c.n_blocks;
-}
-
-/* ---- B ---- */
-
-size_t strassen_pack_size(isa_level isa, gemm_tactic t, int64_t n, int64_t k)
-{
-    return size_mul(gemm_pack_size(isa, t, 1, k / 2, n / 2), STRASSEN_FACTORS);
-}
-
-void strassen_pack(isa_level isa, gemm_tactic t, int64_t n, int64_t k, const float *src, int64_t row_stride,
-                   int64_t col_stride, float *dst)
-{
-    const int64_t n2 = n / 2, k2 = k / 2, right = n2 * col_stride, below = k2 * row_stride;
-    const gemm_grid g = gemm_grid_of(level_of(isa)->gemm, t, 1, n2);
-    const size_t each = gemm_pack_size(isa, t, 1, k2, n2) / sizeof(float);
-    memset(dst, 0, each * STRASSEN_FACTORS * sizeof(float));
-    for (int64_t panel = 0; panel < g.panels; panel++) {
-        const int64_t col = panel * g.width, cols = i64_min(n2 - col, g.width);
-        const int64_t width = (cols + g.lanes - 1) / g.lanes * g.lanes;
-        float *to = dst + gemm_panel_at(&g, 1, k2, n2, panel);
-        for (int64_t i = 0; i < k2; i++, to += width) {
-            const float *from = src + i * row_stride + col * col_stride;
-            for (int64_t j = 0; j < cols; j++, from += col_stride) {
-                const double b11 = (double)from[0], b12 = (double)from[right], b21 = (double)from[below],
-                             b22 = (double)from[below + right], t1 = b12 - b11, t2 = b22 - t1;
-                const double factor[STRASSEN_FACTORS] = {
-                    [F_B11] = b11,      [F_B21] = b21, [F_T2] = t2,       [F_T3] = b22 - b12,
-                    [F_T1] = b12 - b11, [F_B22] = b22, [F_T4] = b21 - t2,
-                };
-                for (size_t f = 0; f < STRASSEN_FACTORS; f++) to[f * each + (size_t)j] = (float)factor[f];
-            }
-        }
-    }
 }
 
 /* ---- the first phase ---- */
@@ -189,12 +156,40 @@ static left_factors factors_of(const strassen_params *p, const cut *c, char *wor
     return f;
 }
 
+static float largest(const float *x, int64_t n)
+{
+    float most = 0;
+    for (int64_t i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    return most;
+}
+
+/* The marks of two rows of n terms, whose sums of squares are given. lower: NULL where there is no lower row.
+ *
+ * FAR: a row beside one with 3 times its root mean square stays within the bound of its own size (backend/bound.h).
+ * MOST: beyond it sums of rows and their products might overflow; rows with an infinity or a NaN are beyond it, too.
+ * LEAST: squares below it are rounded to less than their digits, or to 0. */
+static uint8_t marks_for(const float *upper, const float *lower, int64_t n, const float square[2])
+{
+    static const double FAR = 9, MOST = 0x1p100, LEAST = 0x1p-100;
+    double u = (double)square[0], l = (double)square[1];
+    if (!(u + l < MOST)) return MARK_UPPER | MARK_LOWER;
+    if (!lower) return 0;
+    if (u < LEAST || l < LEAST) {
+        u = (double)largest(upper, n);
+        l = (double)largest(lower, n);
+        u *= u;
+        l *= l;
+    }
+    return u > FAR * l ? MARK_LOWER : l > FAR * u ? MARK_UPPER : 0;
+}
+
 static void run_sums(const strassen_params *p, const cut *c, int64_t begin, int64_t end, char *workspace)
 {
     const strassen_set *set = level_of(p->isa)->strassen;
     const int64_t stop = i64_min(end * ROWS_EACH, c->m2), stride = sum_stride(c->k2);
+    uint8_t *marks = marks_of(c, workspace);
     for (int64_t row = begin * ROWS_EACH; row < stop; row++) {
-        float *to[SUMS + COPIES];
+        float *to[SUMS + COPIES], square[2];
         for (int i = 0; i < SUMS + COPIES; i++)
             to[i] = (float *)(void *)(workspace + (size_t)i * sum_size(c)) + row * stride;
         const float *upper = p->a + row * p->a_row, *lower = upper + c->m2 * p->a_row;
@@ -204,12 +199,15 @@ static void run_sums(const strassen_params *p, const cut *c, int64_t begin, int6
                            .a22 = lower + c->k2,
                            .s = { to[S1], to[S2], to[S3], to[S4] },
                            .copy = rows_collide(p) ? to + A11 : NULL,
+                           .square = square,
                            .n = c->k2 };
-        if (row + c->m2 >= p->m) { /* the lower half has no such row: zeros */
+        const bool is_alone = row + c->m2 >= p->m;
+        if (is_alone) { /* the lower half has no such row: zeros */
             memset(to[S1], 0, (size_t)c->k2 * sizeof(float));
             r.a21 = r.a22 = to[S1];
         }
         set->sums(&r);
+        marks[row] = marks_for(upper, is_alone ? NULL : lower, 2 * c->k2, square);
     }
 }
 
@@ -223,6 +221,8 @@ typedef struct block {
     int64_t col, cols;
     int64_t panel, stride; /* of X, Y and Z */
     float *x, *y, *z;
+    const uint8_t *marks;
+    const int64_t *again; /* NULL, or rows of A in place of those from `row` on, whose halves are the left factors */
     void *post_user;
 } block;
 
@@ -282,12 +282,22 @@ static void part_end(const block *k, const step *s, int64_t row, int64_t rows, i
             quarter_at(k, m_at, n_at, down, right), p->ldc);
 }
 
+/* Of the left factor, from row `row` of the block on, and how far one row is from the next. */
+static void step_rows(const block *k, const step *s, int64_t row, int32_t rows, const void **at)
+{
+    const int64_t stride = k->a->stride[s->a];
+    const float *first = k->a->at[s->a] + (k->row + row) * stride;
+    for (int32_t r = 0; r < rows; r++)
+        at[r] =
+            k->again ? k->p->a + k->again[row + r] * k->p->a_row + (s->a == A12 ? k->c->k2 : 0) : first + r * stride;
+}
+
 static void run_step(const block *k, step s)
 {
     const strassen_params *p = k->p;
     const gemm_tile_set *set = level_of(p->isa)->gemm;
     const gemm_epilogue *e = &p->epilogue;
-    const int64_t rows = s.down ? k->lower : k->rows, k2 = k->c->k2, a_row = k->a->stride[s.a];
+    const int64_t rows = s.down ? k->lower : k->rows, k2 = k->c->k2;
     gemm_tactic own = p->tactic;
     own.block_m = own.block_n = 0;
     const gemm_grid g = gemm_grid_of(set, own, rows, k->c->n2);
@@ -295,15 +305,15 @@ static void run_step(const block *k, step s)
     const float *panels = p->b + (size_t)s.b * each + gemm_panel_at(&g, 1, k2, k->c->n2, k->panel);
     for (int64_t i = 0, row = 0; i < g.m_tiles; i++) {
         const int32_t high = (int32_t)(g.rows_small + (i < g.rows_extra));
-        const float *a = k->a->at[s.a] + (k->row + row) * a_row, *b = panels;
+        const float *b = panels;
         const void *at[GEMM_UNIT_ROWS];
-        for (int32_t r = 0; r < high; r++) at[r] = a + r * a_row;
+        step_rows(k, &s, row, high, at);
         gemm_tile t = { .a = at,
                         .ldc = s.to ? k->stride : p->ldc,
                         .ldr = k->stride,
                         .taps = 1,
                         .k = k2,
-                        .ahead = a_row * high * (int64_t)sizeof(float),
+                        .ahead = k->again ? 0 : k->a->stride[s.a] * high * (int64_t)sizeof(float),
                         .rows = high,
                         .flags = !s.to && e->clip ? GEMM_TILE_CLIP : 0u,
                         .lo = e->lo,
@@ -358,6 +368,92 @@ static void run_block(const block *k)
     run_step(k, (step){ .a = A22, .b = F_T4, .add = k->x, .down = 1 }); /* C21 */
 }
 
+/* ---- rows by themselves ---- */
+
+/* a1 B12 of row `row` of A where a1 has infinities: these terms alone count, and of B12 its signs. The sum of B11 and
+ * T1 has the sign of B12 or is 0, which it may be where B12 is less than half of what T1 rounds by; B22 - T3, too. */
+static void run_infinite(const block *k, int64_t row, float *y)
+{
+    const strassen_params *p = k->p;
+    const float *a = p->a + row * p->a_row;
+    gemm_tactic own = p->tactic;
+    own.block_m = own.block_n = 0;
+    const gemm_grid g = gemm_grid_of(level_of(p->isa)->gemm, own, 1, k->c->n2);
+    const size_t each = gemm_pack_size(p->isa, own, 1, k->c->k2, k->c->n2) / sizeof(float);
+    bool is_first = true;
+    for (int64_t i = 0; i < k->c->k2; i++) {
+        if (isfinite(a[i])) continue;
+        if (is_first) memset(y, 0, (size_t)k->cols * sizeof(float));
+        is_first = false;
+        const float *b = p->b + gemm_panel_at(&g, 1, k->c->k2, k->c->n2, k->panel);
+        for (int64_t col = 0; col < k->cols; col += g.width) {
+            const int64_t cols = i64_min(k->cols - col, g.width), width = (cols + g.lanes - 1) / g.lanes * g.lanes;
+            const float *b11 = b + F_B11 * each + i * width, *t1 = b + F_T1 * each + i * width;
+            const float *b22 = b + F_B22 * each + i * width, *t3 = b + F_T3 * each + i * width;
+            for (int64_t j = 0; j < cols; j++) {
+                const float b12 = b11[j] + t1[j];
+                y[col + j] += a[i] * (b12 != 0 ? b12 : b22[j] - t3[j]);
+            }
+            b += k->c->k2 * width;
+        }
+    }
+}
+
+/* Rows of one half of C from rows like X: the sum of k->y and k->z, with the epilogue. */
+static void end_again(const block *k, int right)
+{
+    const strassen_params *p = k->p;
+    const gemm_epilogue *e = &p->epilogue;
+    for (int64_t i = 0; i < k->rows; i++) {
+        const int64_t row = k->again[i], col = k->col + right * k->c->n2;
+        float *c = p->c + row * p->ldc + col;
+        const strassen_end end = { .z = k->z + i * k->stride,
+                                   .y = k->y + i * k->stride,
+                                   .x = k->z + i * k->stride,
+                                   .c = c,
+                                   .bias = e->bias ? e->bias + col : NULL,
+                                   .residual = e->residual ? e->residual + row * e->ldr + col : NULL,
+                                   .rows = 1,
+                                   .cols = k->cols,
+                                   .clip = e->clip,
+                                   .lo = e->lo,
+                                   .hi = e->hi };
+        level_of(p->isa)->strassen->end(&end);
+        if (e->post) e->post(k->post_user, 0, row, 1, col, k->cols, c, p->ldc);
+    }
+}
+
+/* Rows again[0] to again[count - 1] of the block's columns. */
+static void run_again(const block *from, const int64_t *again, int64_t count)
+{
+    block k = *from;
+    k.again = again;
+    k.rows = count;
+    run_step(&k, (step){ .a = A11, .b = F_B11, .to = k.y });
+    run_step(&k, (step){ .a = A12, .b = F_B21, .to = k.z });
+    end_again(&k, 0);
+    run_step(&k, (step){ .a = A11, .b = F_T1, .add = k.y, .to = k.y });
+    run_step(&k, (step){ .a = A12, .b = F_B22, .to = k.z });
+    for (int64_t i = 0; i < count; i++) run_infinite(&k, again[i], k.y + i * k.stride);
+    end_again(&k, 1);
+}
+
+/* The marked rows of the block, as many at once as a register tile takes. */
+static void run_marked(const block *k)
+{
+    int64_t again[GEMM_UNIT_ROWS], count = 0;
+    const int64_t most = i64_min(k->p->tactic.rows, k->c->rows_max);
+    for (int64_t i = 0; i < k->rows; i++)
+        for (int down = 0; down < 2 && k->marks[k->row + i]; down++) {
+            if (!(k->marks[k->row + i] & (down ? MARK_LOWER : MARK_UPPER)) || (down && i >= k->lower)) continue;
+            again[count++] = k->row + i + down * k->c->m2;
+            if (count < most) continue;
+            run_again(k, again, count);
+            count = 0;
+        }
+    if (count) run_again(k, again, count);
+}
+
 void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
                   void *post_user)
 {
@@ -375,6 +471,7 @@ void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t en
                 .x = (float *)(void *)blocks,
                 .y = (float *)(void *)(blocks + block_size(&c)),
                 .z = (float *)(void *)(blocks + 2 * block_size(&c)),
+                .marks = marks_of(&c, workspace),
                 .post_user = post_user };
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t m_block = tile % c.m_blocks, n_block = tile / c.m_blocks;
@@ -385,59 +482,6 @@ void strassen_run(const strassen_params *p, int phase, int64_t begin, int64_t en
         k.col = k.panel * c.width;
         k.cols = i64_min(c.panels * (n_block + 1) / c.n_blocks * c.width, c.n2) - k.col;
         run_block(&k);
+        run_marked(&k);
     }
-}
-
-/* ---- tactics ---- */
-
-double strassen_cost(isa_level isa, int64_t m, int64_t n, int64_t k, gemm_tactic t)
-{
-    static const double ns_per_vector = 0.15, ns_per_byte = 0.02;
-    const double lanes = (double)level_of(isa)->gemm->lanes;
-    gemm_tactic own = t;
-    own.block_m = 0;
-    const gemm_shape s = quarter_of(m, n, k);
-    /* 4 loads and 4 stores for an element of a quarter of A. For one of C: 5 partial sums are stored, 7 loaded. */
-    const double sums = (double)s.m * (double)s.k / lanes * 8, partial = (double)s.m * (double)s.n / lanes * 12;
-    const double bytes = (double)s.k * (double)s.n * (double)sizeof(float) * (STRASSEN_FACTORS - 4);
-    return STRASSEN_FACTORS * gemm_cost(isa, &s, own) + (sums + partial) * ns_per_vector + bytes * ns_per_byte + 1000;
-}
-
-int strassen_tactics(isa_level isa, int64_t m, int64_t n, int64_t k, uint64_t cache, uint32_t threads,
-                     gemm_tactic out[STRASSEN_TACTICS_MAX])
-{
-    enum { ROWS = 140 }; /* of a work tile */
-    const gemm_tile_set *set = level_of(isa)->gemm;
-    const gemm_shape s = quarter_of(m, n, k);
-    const int64_t near = !cache ? CACHE_USUAL : cache > CACHE_MOST ? CACHE_MOST : (int64_t)cache;
-    int count = 0;
-    for (int v = 2; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
-        const int64_t width = (int64_t)v * set->lanes, panels = (s.n + width - 1) / width;
-        const double bytes = (double)width * (double)s.k * (double)sizeof(float);
-        const int rows = set->rows_max[v - 1];
-        const int64_t tiles = (s.m + rows - 1) / rows, high = ROWS / rows;
-        for (int64_t share = 4; share >= 2; share /= 2) {
-            int64_t each = (int64_t)((double)near / (double)share / bytes);
-            if (each < 1) each = 1;
-            if (each > panels) each = panels;
-            /* All threads have something to do, and about as much. */
-            const int64_t blocks = (tiles + high - 1) / high;
-            while (each > 1 && threads > 1 && blocks * ((panels + each - 1) / each) < 4 * (int64_t)threads) each--;
-            const gemm_tactic t = { .vectors = (uint8_t)v & 15u,
-                                    .rows = (uint8_t)rows,
-                                    .block_m = (uint16_t)high,
-                                    .block_n = (uint16_t)(each > UINT16_MAX ? UINT16_MAX : each) };
-            bool is_new = true;
-            for (int i = 0; i < count; i++) is_new = is_new && memcmp(&out[i], &t, sizeof t) != 0;
-            if (is_new) out[count++] = t;
-        }
-    }
-    for (int i = 1; i < count; i++) {
-        const gemm_tactic t = out[i];
-        const double cost = strassen_cost(isa, m, n, k, t);
-        int at = i;
-        for (; at > 0 && strassen_cost(isa, m, n, k, out[at - 1]) > cost; at--) out[at] = out[at - 1];
-        out[at] = t;
-    }
-    return count;
 }

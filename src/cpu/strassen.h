@@ -16,13 +16,17 @@
  *
  * Errors: an element of C is a sum of up to 4 products of sums of up to 4 quarters, so its error goes with the largest
  * operands of two rows of A and two columns of B rather than with those of one. Measured against plain sums, rms: 1.9
- * to 2.4 times. An infinite operand makes NaN of rows and columns beside its own. */
+ * to 2.4 times. Rows of A may belong to different requests: a row whose partner is much larger or not finite is
+ * computed by itself (strassen.c), so each row stays within the bound of its own size. Columns belong to one matrix: an
+ * infinite element of B makes NaN of the other column of its pair, too. */
 #ifndef CPU_STRASSEN_H
 #define CPU_STRASSEN_H
 
 #include "cpu/gemm.h"
 
-enum { STRASSEN_TACTICS_MAX = 8, STRASSEN_FACTORS = 7 };
+enum { STRASSEN_TACTICS_MAX = 8 };
+/* The right factors in their order in a packed B. */
+enum { F_B11, F_B21, F_T2, F_T3, F_T1, F_B22, F_T4, STRASSEN_FACTORS };
 
 typedef struct strassen_params {
     isa_level isa;
@@ -69,10 +73,11 @@ typedef struct strassen_row {
     const float *a11, *a12, *a21, *a22;
     float *s[4];
     float *const *copy;
+    float *square; /* the sums of squares of a11 and a12, and of a21 and a22 */
     int64_t n;
 } strassen_row;
 
-/* x += z, and c = y + z with the epilogue: rows of x, y and z are `ld` apart. */
+/* x += z, and c = y + z with the epilogue: rows of x, y and z are `ld` apart. x may be z. */
 typedef struct strassen_end {
     const float *z, *y;
     float *x, *c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strassen.inc.h - the text of the loops beside Strassen's products, included once by each level. */
-INLINE void strassen_sums_at(const strassen_row *r, int64_t i, const int left)
+INLINE void strassen_sums_at(const strassen_row *r, int64_t i, vec square[4], const int left)
 {
     const bool is_whole = left == VEC_LANES;
     const vec a11 = is_whole ? v_load(r->a11 + i) : v_load_n(r->a11 + i, left);
@@ -8,7 +8,8 @@ INLINE void strassen_sums_at(const strassen_row *r, int64_t i, const int left)
     const vec a21 = is_whole ? v_load(r->a21 + i) : v_load_n(r->a21 + i, left);
     const vec a22 = is_whole ? v_load(r->a22 + i) : v_load_n(r->a22 + i, left);
     const vec s1 = v_add(a21, a22), s2 = v_sub(s1, a11), s3 = v_sub(a11, a21), s4 = v_sub(a12, s2);
-    const vec s[4] = { s1, s2, s3, s4 }, copy[3] = { a11, a12, a22 };
+    const vec s[4] = { s1, s2, s3, s4 }, copy[3] = { a11, a12, a22 }, a[4] = { a11, a12, a21, a22 };
+    UNROLL for (int j = 0; j < 4; j++) square[j] = v_fma(a[j], a[j], square[j]);
     UNROLL for (int j = 0; j < 4; j++)
     {
         if (is_whole) v_store(r->s[j] + i, s[j]);
@@ -25,8 +26,11 @@ INLINE void strassen_sums_at(const strassen_row *r, int64_t i, const int left)
 static void strassen_sums(const strassen_row *r)
 {
     int64_t i = 0;
-    for (; i + VEC_LANES <= r->n; i += VEC_LANES) strassen_sums_at(r, i, VEC_LANES);
-    if (i < r->n) strassen_sums_at(r, i, (int)(r->n - i));
+    vec square[4] = { v_zero(), v_zero(), v_zero(), v_zero() };
+    for (; i + VEC_LANES <= r->n; i += VEC_LANES) strassen_sums_at(r, i, square, VEC_LANES);
+    if (i < r->n) strassen_sums_at(r, i, square, (int)(r->n - i));
+    r->square[0] = v_sum(v_add(square[0], square[1]));
+    r->square[1] = v_sum(v_add(square[2], square[3]));
 }
 
 INLINE void strassen_end_at(const strassen_end *e, const float *bias, float *x, const float *y, const float *z,

@@ -7,9 +7,10 @@
  * for ops that are steep elsewhere. Each problem runs on every kernel that does not reject it, with every tactic, at
  * every instruction set of this machine: first with small integers, which f32 sums hold exactly (where the op is
  * linear, results must be equal), then with random values inside a tolerance, then with special values among them
- * (SINTER_TEST_SCALE=full: 10 times). Lines of all scalar functions and types, which case_scalar.c writes, follow with
- * special values alone. Results stand between guards and begin as NaN, so does workspace. A reference result that is
- * mostly zero proves nothing and is a failure, and so is a kernel that no case reaches, unless files were left out. */
+ * (SINTER_TEST_SCALE=full: 10 times), then with rows of very different sizes, each held to its own size. Lines of all
+ * scalar functions and types, which case_scalar.c writes, follow with special values alone. Results stand between
+ * guards and begin as NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure,
+ * and so is a kernel that no case reaches, unless files were left out. */
 #include "case_lines.h"
 #include "kernel_run.h"
 
@@ -98,8 +99,9 @@ static void run_line(runner *r, const case_line *l)
     r->rig.is_small = l->is_small;
     const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
     if (!p) report(r, l->at, "", "", why);
-    for (int kind = l->is_special ? CASE_SPECIAL : CASE_INTEGERS; p && kind <= CASE_SPECIAL; kind++) {
-        for (long seed = 1; seed <= (kind == CASE_SPECIAL ? test_scale(2, 10) : 1); seed++)
+    for (int kind = l->is_special ? CASE_SPECIAL : CASE_INTEGERS; p && kind <= CASE_ROWS; kind++) {
+        if (kind == CASE_ROWS && !case_row_axes(p)) continue;
+        for (long seed = 1; seed <= (kind >= CASE_SPECIAL ? test_scale(2, 10) : 1); seed++)
             run_data(r, l->at, p, (case_data)kind, (uint64_t)seed);
     }
     arena_rewind(&r->rig.a, mark);
