@@ -167,7 +167,8 @@ typedef struct engine_writer {
     struct interned **bucket;           /* hash chains of strings and weights */
     uint32_t bucket_count, interned_count;
     struct engine_weight *first_weight, **next_weight;
-    /* Called for each weight once the bytes in memory have it; NULL: they are wanted again */
+    /* Called for each weight once the bytes in memory have it; then sections go, too, once the whole file is there.
+     * NULL: both are wanted again */
     void   (*release)(void *user, const void *bytes, size_t size);
     void    *user;
     struct os_output *to;               /* takes weights as they come, and the rest at the end; NULL: bytes in memory */

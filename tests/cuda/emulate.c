@@ -23,7 +23,7 @@ static const char *const flags_fixed =
     "-std=c++17 -O1 -g1 -w -x c++ -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti "
     "-fno-strict-aliasing -fwrapv -ffp-contract=off -fsanitize=alignment,bounds "
     "-fsanitize-undefined-trap-on-error -nostdlib -fno-use-linker-plugin";
-/* Kernels need neither the libraries of C++ nor the linker's plugin, whose loading takes a third of a compilation. */
+/* Kernels need neither the libraries of C++ nor the linker's plugin, whose loading takes a quarter of a compilation. */
 static const char *const libraries = "-lm -lgcc";
 
 static void stop(const char *what, const char *path)
