@@ -5,10 +5,13 @@
  *   (linear(x, w) + b) * s -> linear(x, w * s) + b * s
  * A linear op is conv, conv_transpose or matmul with constant weights.
  *
- * Sums of linear ops of one value become one op. Networks that are trained with several branches which are one when
- * they run (RepVGG, MobileOne, FastViT) are often exported with all of them: linear(x, v) + linear(x, w) -> linear(x, v
- * + w)            kernels of two sizes: the smaller lies in the larger conv(x, w) + x * s          -> conv(x, w + s in
- * its centre) and the same with a constant added to either, or with z + linear(x, v) in the place of the first. */
+ * Sums of linear ops of one value become one op. Some networks are trained with several branches that are one
+ * convolution when they run (RepVGG, MobileOne), and are often exported with all branches:
+ *
+ *   linear(x, v) + linear(x, w) -> linear(x, v + w)               of two kernel sizes the smaller lies in the larger
+ *   conv(x, w) + x * s          -> conv(x, w + s in its centre)
+ *
+ * A constant may be added to either operand, and z + linear(x, v) may stand in the place of the first. */
 #include "opt/rewrite.h"
 
 #include <string.h>
@@ -109,13 +112,13 @@ static ir_value_id fold_neg(rewriter *r, const match *m)
 
 /* ---- sums of linear ops ---- */
 
-/* What a sum may have as an operand: a linear op's result or its input, scaled, and a constant for each channel. */
+/* An operand of a sum: the result of a linear op, or its input times a scale; and a constant that is added. */
 typedef struct term {
     ir_node_id linear;          /* 0: `x` itself */
     ir_value_id x, scale, bias; /* 0: none */
 } term;
 
-/* v less a constant that is added to it, where that is one for each channel of axis 1 or of the last axis. */
+/* Where v is a sum with a constant that nothing else reads: the other operand, and the constant in *bias. Else v. */
 static ir_value_id without_bias(const rewriter *r, ir_value_id v, ir_value_id *bias)
 {
     const ir_node *n = rw_def(r, v, OP_add);
@@ -139,8 +142,7 @@ static bool is_linear_term(const rewriter *r, ir_value_id v, term *t)
     return rw_node(r, t->linear)->op != OP_conv_transpose;
 }
 
-/* x, or x * s: what a convolution of x can take over. A plain x is a residual, which a convolution of several channels
- * adds for nothing. */
+/* Is v the value x, or x times a constant? A constant may be added. */
 static bool is_scaled_term(const rewriter *r, ir_value_id v, ir_value_id x, term *t)
 {
     *t = (term){ .x = x };
@@ -163,8 +165,8 @@ static int64_t size_of(const rewriter *r, ir_value_id v, uint32_t axis)
     return dim_is_const(r->g->dims, rw_value(r, v)->dim[axis], &d) ? d : -1;
 }
 
-/* v, computed now, however much larger than its operands: it is a kernel of no more than the size of one that is there.
- */
+/* As build_folded, without its limit on how much larger than its operands a result may be: the results here are
+ * kernels, and the model holds one of the same size. */
 static ir_value_id computed(rewriter *r, ir_value_id v)
 {
     bool is_folded;
@@ -198,8 +200,8 @@ static ir_value_id kernel_within(rewriter *r, ir_value_id small, const attrs_con
     return is_same ? small : computed(r, build_padded(r->b, small, pad_mode_constant, begin, end, 0));
 }
 
-/* The kernel of one element in each direction that multiplies each channel by s (0: by 1); 0 where `n` could not have
- * it. */
+/* The 1x1 kernel that multiplies each channel by s (s 0: by 1). 0 where `n` is no convolution that could have it; a
+ * convolution of several channels takes no plain x, since adding it as a residual costs no more. */
 static ir_value_id kernel_of_scale(rewriter *r, const ir_node *n, ir_value_id s)
 {
     const ir_value w = *rw_value(r, n->in[1]);
@@ -250,6 +252,7 @@ static ir_value_id linear_sum(rewriter *r, const term *a, const term *b)
     return w && ir_is_const(r->g, w) ? build_again(r->b, large, (ir_value_id[]){ n.in[0], w }, 2) : 0;
 }
 
+/* u + v as one linear op and its constant; 0 where it is none. */
 static ir_value_id pair_sum(rewriter *r, ir_value_id u, ir_value_id v)
 {
     term a, b;
@@ -264,6 +267,7 @@ static ir_value_id pair_sum(rewriter *r, ir_value_id u, ir_value_id v)
     return y && (a.bias || b.bias) ? build_add(r->b, y, a.bias ? a.bias : b.bias) : y;
 }
 
+/* u + v, or z + u + v where z stands in either operand. */
 static ir_value_id fold_sum(rewriter *r, const match *m)
 {
     const ir_value_id u = m->v[U], v = m->v[V];
