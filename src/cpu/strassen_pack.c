@@ -29,8 +29,8 @@ void strassen_pack(isa_level isa, gemm_tactic t, int64_t n, int64_t k, const flo
                 const double b11 = (double)from[0], b12 = (double)from[right], b21 = (double)from[below],
                              b22 = (double)from[below + right], t1 = b12 - b11, t2 = b22 - t1;
                 const double factor[STRASSEN_FACTORS] = {
-                    [F_B11] = b11,      [F_B21] = b21, [F_T2] = t2,       [F_T3] = b22 - b12,
-                    [F_T1] = b12 - b11, [F_B22] = b22, [F_T4] = b21 - t2,
+                    [F_B11] = b11, [F_B21] = b21, [F_T2] = t2,       [F_T3] = b22 - b12,
+                    [F_T1] = t1,   [F_B22] = b22, [F_T4] = b21 - t2,
                 };
                 for (size_t f = 0; f < STRASSEN_FACTORS; f++) to[f * each + (size_t)j] = (float)factor[f];
             }
