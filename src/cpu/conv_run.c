@@ -35,20 +35,20 @@ typedef struct conv_inner {
     int64_t taps, k; /* as the micro-kernel sees them */
 } conv_inner;
 
+static int64_t term_size(conv_tactic t)
+{
+    return sinter_dtype_bits(gemm_unit_type((gemm_unit)t.gemm.unit)) / 8;
+}
+
 static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 {
     const int64_t k = s->c_in / s->groups;
     if (t.path == CONV_LINES) return (conv_inner){ .taps = 1, .k = volume(s->kernel) * k };
     if (t.path == CONV_ROWS && runs_merge(s)) {
-        const int64_t all = s->kernel[2] * k, terms = s->has_zeros ? 4 : 1;
+        const int64_t all = s->kernel[2] * k, terms = s->has_zeros ? 4 / term_size(t) : 1;
         return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = (all + terms - 1) / terms * terms };
     }
     return (conv_inner){ .taps = volume(s->kernel), .k = k };
-}
-
-static int64_t term_size(conv_tactic t)
-{
-    return sinter_dtype_bits(gemm_unit_type((gemm_unit)t.gemm.unit)) / 8;
 }
 
 /* Bytes of an element of the input where it lies. */
@@ -78,13 +78,16 @@ size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic)
 static void pack_run(const gemm_tile_set *set, const conv_shape *s, const char *w, const int64_t w_stride[5],
                      int64_t cols, int64_t width, char *to)
 {
-    const int64_t size = 4 / set->terms, k = s->c_in / s->groups, all = k * s->kernel[2];
+    const int64_t size = gemm_b_size(set), term = 4 / set->terms, k = s->c_in / s->groups, all = k * s->kernel[2];
     memset(to, 0, (size_t)(gemm_words(set, all) * width * 4));
     for (int64_t i = 0; i < all; i++) {
         const char *from = w + (i / k * w_stride[4] + i % k * w_stride[1]) * size;
-        for (int64_t j = 0; j < cols; j++)
-            memcpy(to + gemm_word_at(set, all, width, i / set->terms, j) * 4 + i % set->terms * size,
-                   from + j * w_stride[0] * size, (size_t)size);
+        for (int64_t j = 0; j < cols; j++) {
+            char *at = to + gemm_word_at(set, all, width, i / set->terms, j) * 4 + i % set->terms * term;
+            const char *one = from + j * w_stride[0] * size;
+            if (size == term) memcpy(at, one, (size_t)size);
+            else memcpy(at, &(int16_t){ *(const int8_t *)one }, sizeof(int16_t));
+        }
     }
 }
 
@@ -92,7 +95,7 @@ void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const voi
                void *dst)
 {
     const gemm_tile_set *set = gemm_set_of(isa, tactic.gemm);
-    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, size = term_size(tactic);
+    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, size = gemm_b_size(set);
     const gemm_grid g = gemm_grid_of(set, tactic.gemm, 1, n);
     const bool is_run = set->terms > 1 && tactic.path == CONV_ROWS && runs_merge(s) && s->kernel[2] > 1;
     for (int64_t group = 0; group < s->groups; group++) {
@@ -239,6 +242,18 @@ static void row_gather(const conv_params *p, gemm_load_fn *load, const char *fro
     }
 }
 
+/* Fills `count` elements of a type with what padding is. */
+static void pad_fill(sinter_dtype type, uint8_t byte, char *to, int64_t count)
+{
+    const int64_t size = sinter_dtype_bits(type) / 8;
+    if (type != SINTER_DTYPE_I16) {
+        memset(to, byte, (size_t)(count * size));
+        return;
+    }
+    int16_t *wide = (int16_t *)(void *)to;
+    for (int64_t i = 0; i < count; i++) wide[i] = byte;
+}
+
 /* Copies rows [begin, end) of the padded image, whatever the strides of the input. */
 static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *padded)
 {
@@ -248,14 +263,15 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
     gemm_load_fn *load;
     (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
     uint8_t fill = p->pad_byte;
-    if (p->x_type == SINTER_DTYPE_I8 && load) load(&fill, &p->pad_byte, 1);
+    if (p->x_type == SINTER_DTYPE_I8) fill ^= 0x80u;
+    const sinter_dtype term = gemm_unit_type((gemm_unit)p->tactic.gemm.unit);
     const int64_t pixel = s->c_in * term_size(p->tactic), row_size = dims[2] * pixel, size = x_size_of(p);
     for (int64_t row = begin; row < end; row++) {
         const int64_t image = row / (dims[0] * dims[1]);
         const int64_t d = row / dims[1] % dims[0] - s->pad[0], h = row % dims[1] - s->pad[1];
         char *to = padded + row * row_size;
         if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1]) {
-            memset(to, fill, (size_t)row_size);
+            pad_fill(term, fill, to, dims[2] * s->c_in);
             continue;
         }
         const char *from = (const char *)p->x + (image * s->x_image + d * s->x_dim[0] + h * s->x_dim[1]) * size;
@@ -264,10 +280,10 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
         const int64_t inside = left < dims[2] - before ? left : dims[2] - before;
         from += cut * s->x_dim[2] * size;
         const int64_t after = dims[2] - before - inside;
-        memset(to, fill, (size_t)(before * pixel));
+        pad_fill(term, fill, to, before * s->c_in);
         to += before * pixel;
         row_gather(p, load, from, inside, to);
-        memset(to + inside * pixel, fill, (size_t)(after * pixel));
+        pad_fill(term, fill, to + inside * pixel, after * s->c_in);
     }
 }
 
@@ -401,7 +417,9 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     const bool is_copied = p->tactic.path == CONV_ROWS;
     const int64_t term = term_size(p->tactic), size = is_copied ? term : x_size_of(p);
     char *zeros = scratch;
-    if (!is_copied) memset(zeros, p->pad_byte, (size_t)k * sizeof(float));
+    const sinter_dtype x_type =
+        p->x_type == SINTER_DTYPE_NONE ? gemm_unit_type((gemm_unit)p->tactic.gemm.unit) : p->x_type;
+    if (!is_copied) pad_fill(x_type, p->pad_byte, zeros, k * (int64_t)sizeof(float) / size);
     gemm_load_fn *load = NULL;
     if (!is_copied) (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
 

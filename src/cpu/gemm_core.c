@@ -5,6 +5,7 @@
  * rows pass by, and one tile's rows of A stay in L1 while the panels pass by. K is never cut, so C is written once. */
 #include "cpu/gemm_core.h"
 #include "base/env.h"
+#include "cpu/integer.h"
 #include "cpu/level.h"
 #include "cpu/vm.h"
 #include <string.h>
@@ -47,7 +48,7 @@ int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit ou
 {
     /* The best first; what follows the last one runs everywhere. */
     static const gemm_unit narrow[] = { GEMM_BF16_AMX, GEMM_BF16_DOT, GEMM_BF16 };
-    static const gemm_unit bytes[] = { GEMM_U8_AMX, GEMM_U8_SUDOT, GEMM_U8_DOT, GEMM_U8 };
+    static const gemm_unit bytes[] = { GEMM_U8_AMX, GEMM_U8_SUDOT, GEMM_U8_DOT, GEMM_U8_PAIRS, GEMM_U8 };
     const gemm_unit *list = unit == GEMM_BF16 ? narrow : bytes;
     int count = 0;
     if (unit != GEMM_BF16 && unit != GEMM_U8) {
@@ -57,13 +58,14 @@ int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit ou
     for (uint32_t i = 0; count < 2; i++) {
         if (list[i] != unit && (!has_unit(machine, list[i]) || (exact && gemm_unit_flushes(list[i])))) continue;
         out[count++] = list[i];
-        if (list[i] != GEMM_BF16_AMX && list[i] != GEMM_U8_AMX) break;
+        if (list[i] != GEMM_BF16_AMX && list[i] != GEMM_U8_AMX && list[i] != GEMM_U8_PAIRS) break;
     }
     return count;
 }
 
 sinter_dtype gemm_unit_type(gemm_unit unit)
 {
+    if (unit == GEMM_U8_PAIRS) return SINTER_DTYPE_I16;
     return unit == GEMM_F32 ? SINTER_DTYPE_F32 : gemm_unit_is_integer(unit) ? SINTER_DTYPE_U8 : SINTER_DTYPE_BF16;
 }
 
@@ -78,27 +80,23 @@ const char *gemm_unit_name(gemm_unit unit)
         [GEMM_U8_SUDOT] = "u8_sudot",
         [GEMM_BF16_AMX] = "bf16_amx",
         [GEMM_U8_AMX] = "u8_amx",
+        [GEMM_U8_PAIRS] = "u8_pairs",
     };
     return (unsigned)unit < GEMM_UNITS && names[unit] ? names[unit] : "unknown";
-}
-
-/* Signed numbers with 128 added. */
-static void load_signed(void *dst, const void *src, int64_t n)
-{
-    uint8_t *to = dst;
-    const uint8_t *from = src;
-    for (int64_t i = 0; i < n; i++) to[i] = from[i] ^ 0x80u;
 }
 
 bool gemm_load_of(isa_level isa, gemm_unit unit, sinter_dtype from, gemm_load_fn **out)
 {
     const sinter_dtype to = gemm_unit_type(unit);
     const vm_set *set = level_of(isa)->vm;
+    const integer_set *integer = level_of(isa)->integer;
     *out = NULL;
     if (from == SINTER_DTYPE_NONE || from == to) return true;
     if (to == SINTER_DTYPE_F32 && (from == SINTER_DTYPE_F16 || from == SINTER_DTYPE_BF16)) *out = set->load[from];
     if (to == SINTER_DTYPE_BF16 && from == SINTER_DTYPE_F32) *out = set->store[to];
-    if (to == SINTER_DTYPE_U8 && from == SINTER_DTYPE_I8) *out = load_signed;
+    if (to == SINTER_DTYPE_U8 && from == SINTER_DTYPE_I8) *out = integer->load_signed;
+    if (to == SINTER_DTYPE_I16 && from == SINTER_DTYPE_U8) *out = integer->widen;
+    if (to == SINTER_DTYPE_I16 && from == SINTER_DTYPE_I8) *out = integer->widen_signed;
     return *out != NULL;
 }
 

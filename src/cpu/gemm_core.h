@@ -10,11 +10,8 @@
 
 /* Fills out[tap * rows + i] for rows [row, row + rows) of A. */
 typedef void gemm_rows_fn(const void *source, int64_t row, int32_t rows, const void **out);
-/* Converts n adjacent elements. */
-typedef void gemm_load_fn(void *dst, const void *src, int64_t n);
 /* From a type in memory to that of a unit's terms; NULL where they are one, or where there is no way (false). */
 bool gemm_load_of(isa_level isa, gemm_unit unit, sinter_dtype from, gemm_load_fn **out);
-
 
 typedef struct gemm_core {
     const gemm_tile_set *set;

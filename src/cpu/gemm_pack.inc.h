@@ -222,3 +222,22 @@ static inline void pack_terms(void *dst, const void *src, int64_t k, int32_t col
         for (int32_t j = cols; j < width; j++) d[j] = 0;
     }
 }
+
+#ifdef VEC_HAS_PAIRS
+/* Words of two terms of 16 bits, made of 8-bit integers with any strides. */
+static inline void pack_wide(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
+                             int64_t col_stride)
+{
+    uint32_t *d = dst;
+    const int8_t *s = src;
+    for (int64_t i = 0; i < k; i += 2, d += width, s += 2 * row_stride) {
+        const int64_t next = i + 1 < k ? row_stride : 0; /* a missing term is multiplied with 0 */
+        if (col_stride == 1)
+            for (int32_t j = 0; j < cols; j++) d[j] = (uint16_t)s[j] | (uint32_t)(int32_t)s[j + next] << 16;
+        else
+            for (int32_t j = 0; j < cols; j++)
+                d[j] = (uint16_t)s[j * col_stride] | (uint32_t)(int32_t)s[j * col_stride + next] << 16;
+        for (int32_t j = cols; j < width; j++) d[j] = 0;
+    }
+}
+#endif

@@ -17,7 +17,7 @@ static void pack_panels(const gemm_tile_set *set, const gemm_grid *g, int64_t ta
                         int64_t panel_begin, int64_t panel_end, const void *src, int64_t tap_stride, int64_t row_stride,
                         int64_t col_stride, float *dst)
 {
-    const int64_t size = 4 / set->terms, words = gemm_words(set, k);
+    const int64_t size = gemm_b_size(set), words = gemm_words(set, k);
     for (int64_t panel = panel_begin; panel < panel_end; panel++) {
         const int64_t col = panel * g->width, left = n - col < g->width ? n - col : g->width;
         const int64_t width = (left + g->lanes - 1) / g->lanes * g->lanes;
@@ -118,7 +118,7 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
 {
     const matrix_at at = matrix_of(p, batch);
     const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
-    const int64_t term = 4 / set->terms, a_size = a_size_of(p);
+    const int64_t b_size = gemm_b_size(set), a_size = a_size_of(p);
     const dense_rows rows = { .a = (const char *)p->a + (at.a + k * p->a_col) * a_size, .stride = p->a_row * a_size };
     gemm_epilogue e = p->epilogue;
     void *c = (char *)p->c + at.c * (p->narrow_c ? 2 : 4);
@@ -147,7 +147,7 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .a_col = p->a_col,
         .load = load,
         .a_size = a_size,
-        .b = packed ? (const void *)packed : (const char *)p->b + at.b * term,
+        .b = packed ? (const void *)packed : (const char *)p->b + at.b * b_size,
         .c = c,
         .ldc = p->ldc,
         .narrow_c = p->narrow_c,
@@ -222,7 +222,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
         if (p->b_raw && packed_key != batch * g.n_blocks + n_block) {
             packed_key = batch * g.n_blocks + n_block;
             pack_panels(set, &g, 1, p->k, p->n, g.panels * n_block / g.n_blocks, g.panels * (n_block + 1) / g.n_blocks,
-                        (const char *)p->b + matrix_of(p, batch).b * (4 / set->terms), 0, p->b_row, p->b_col, packed);
+                        (const char *)p->b + matrix_of(p, batch).b * gemm_b_size(set), 0, p->b_row, p->b_col, packed);
         }
         run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, &state, scratch, post_user);
     }

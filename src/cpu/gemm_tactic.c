@@ -65,7 +65,7 @@ static double step_cost(int64_t rows, int64_t vectors)
 /* What multiplying a word takes, in multiply-adds of f32. */
 static double unit_cost(gemm_unit unit)
 {
-    return unit == GEMM_BF16 ? 2.5 : unit == GEMM_U8 ? 4.5 : 1.0;
+    return unit == GEMM_BF16 ? 2.5 : unit == GEMM_U8 ? 4.5 : unit == GEMM_U8_PAIRS ? 1.2 : 1.0;
 }
 
 /* The same by matrix registers, in which every step takes as long whatever they hold. B comes from L2 unless it is

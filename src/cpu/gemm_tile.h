@@ -34,6 +34,7 @@ typedef enum gemm_unit {
     /* 6 and 7 stand in engines whose B lies in another order. */
     GEMM_BF16_AMX = 8, /* as GEMM_BF16, by tdpbf16ps: subnormal numbers of bf16 and f32 are 0      */
     GEMM_U8_AMX,       /* as GEMM_U8, by tdpbusd                                                   */
+    GEMM_U8_PAIRS,     /* as GEMM_U8, but widened to 16 bits before: 2 terms, i16 in A and in the packed B */
     GEMM_UNITS
 } gemm_unit;
 
@@ -67,6 +68,8 @@ typedef struct gemm_tile {
 } gemm_tile;
 
 typedef void gemm_tile_fn(const gemm_tile *t);
+/* Converts n adjacent elements of A to terms. */
+typedef void gemm_load_fn(void *dst, const void *src, int64_t n);
 /* Packs b[k][j] at src[k * row_stride + j * col_stride], of the unit's own type, into dst[word of k][width]; zeros past
  * `cols` and past k. Strides are in elements. */
 typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
@@ -76,6 +79,7 @@ typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, i
 typedef struct gemm_tile_set {
     int32_t lanes;                      /* words in a vector */
     int32_t terms;                      /* in a word         */
+    int32_t b_size;                     /* bytes of a term of B before it is packed; 0: those of a term */
     int32_t step;                       /* words of K at most that are multiplied at once; 0: 1 */
     int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1); 0: none */
     gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_UNIT_ROWS + 1];
@@ -106,20 +110,24 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
 /* The features that a unit needs beside the level. */
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
 /* Units for the same terms as GEMM_F32, GEMM_BF16 or GEMM_U8 that a machine can run, the fastest first. Returns their
- * number: 2 where one is by matrix registers, since other units are faster for some shapes, else 1. exact: only units
- * that take no number for another. */
+ * number: 2 where the first is by matrix registers or widens its operands before, since another unit is faster for some
+ * shapes, else 1. exact: only units that take no number for another. */
 int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit out[2]);
 /* Whether a unit takes subnormal numbers for 0. */
 static inline bool gemm_unit_flushes(gemm_unit unit) { return unit == GEMM_BF16_DOT || unit == GEMM_BF16_AMX; }
 /* Type of the terms in A. */
 sinter_dtype gemm_unit_type(gemm_unit unit);
-/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx". */
+/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx", "u8_pairs". */
 const char *gemm_unit_name(gemm_unit unit);
 
 static inline bool gemm_unit_is_integer(gemm_unit unit)
 {
-    return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT || unit == GEMM_U8_AMX;
+    return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT || unit == GEMM_U8_AMX ||
+           unit == GEMM_U8_PAIRS;
 }
+
+/* Bytes of a term of B before it is packed. */
+static inline int64_t gemm_b_size(const gemm_tile_set *set) { return set->b_size ? set->b_size : 4 / set->terms; }
 
 /* Words of K that a panel has: as many steps of equal size as it takes. */
 static inline int64_t gemm_words_of(int64_t terms, int64_t step, int64_t k)

@@ -69,8 +69,45 @@ static inline float word_f32(const char *p)
 #define UNIT_IS_NARROW 0
 #include "cpu/gemm_unit.inc.h"
 
+#ifdef VEC_HAS_PAIRS
+/* The empty instruction keeps the compiler from adding the products of several words to each other first, for which
+ * there are no registers. */
+static inline veci pairs_mul(veci s, veci a, veci b)
+{
+    s = vi_add(s, vi_madd16(a, b));
+    __asm__("" : "+v"(s));
+    return s;
+}
+
+#define UNIT u8_pairs
+#define UNIT_TERMS 2
+#if VEC_REGISTERS == 32
+#define UNIT_ROWS_1 14
+#define UNIT_ROWS_2 14
+#define UNIT_ROWS_3 9
+#else
+#define UNIT_ROWS_1 12
+#define UNIT_ROWS_2 6
+#define UNIT_ROWS_3 4
+#endif
+#define UNIT_ROWS_4 0
+#define UNIT_A veci
+#define UNIT_B veci
+#define UNIT_SPLAT(p) vi_set(word_of(p))
+#define UNIT_LOAD(p) v_bits(v_load(p))
+#define UNIT_MUL(s, a, b) pairs_mul(s, a, b)
+#define UNIT_B_SIZE 1
+#define UNIT_IS_UNROLLED 1
+#define UNIT_IS_INTEGER 1
+#define UNIT_IS_NARROW 0
+#include "cpu/gemm_unit.inc.h"
+#endif
+
 static const gemm_tile_set *const gemm_units[GEMM_UNITS] = {
     [GEMM_F32] = &unit_set_f32,
     [GEMM_BF16] = &unit_set_bf16,
     [GEMM_U8] = &unit_set_u8,
+#ifdef VEC_HAS_PAIRS
+    [GEMM_U8_PAIRS] = &unit_set_u8_pairs,
+#endif
 };

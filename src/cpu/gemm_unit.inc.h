@@ -15,6 +15,7 @@
  *   UNIT_IS_UNROLLED  four words a turn: worth its code where a word is an instruction or two
  *   UNIT_COLUMN(s, b)  not defined, or what is added to `s` for each vector of words of B and is taken off all sums of
  *                  its columns at the end, where the products are of other integers than those of A
+ *   UNIT_B_SIZE    not defined, or bytes of a term of B before it is packed, where terms are wider than that
  *   UNIT_IS_INTEGER, UNIT_IS_NARROW   sums are i32; C, bias and residual may be bf16
  *   UNIT_STORE_NARROW(p, v)           where the unit is narrow: stores a vector as bf16 */
 #include "cpu/gemm_end.inc.h"
@@ -144,7 +145,9 @@ UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE, 4)
 static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                             int64_t col_stride)
 {
-#if UNIT_TERMS == 1
+#if defined(UNIT_B_SIZE)
+    pack_wide(dst, src, k, cols, width, row_stride, col_stride);
+#elif UNIT_TERMS == 1
     pack_words(dst, src, k, cols, width, row_stride, col_stride);
 #else
     pack_terms(dst, src, k, cols, width, row_stride, col_stride, 4 / UNIT_TERMS);
@@ -160,6 +163,9 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
              { UNIT_PASTE(TILES_TO, UNIT_ROWS_3)(TILE_NAME, 3) NULL },
              { UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE_NAME, 4) NULL } },
     .pack = UNIT_NAME(pack),
+#ifdef UNIT_B_SIZE
+    .b_size = UNIT_B_SIZE,
+#endif
 #if UNIT_TERMS == 1
     GEMM_HALVES
     GEMM_LINES
@@ -180,6 +186,7 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
 #undef UNIT_LOAD
 #undef UNIT_MUL
 #undef UNIT_COLUMN
+#undef UNIT_B_SIZE
 #undef UNIT_IS_UNROLLED
 #undef TILE_STEP
 #undef COLUMN_STEP

@@ -78,6 +78,16 @@ sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const 
                    out);
 }
 
+void integer_flip(gemm_unit unit, void *panels, size_t size)
+{
+    uint8_t *code = panels;
+    int16_t *wide = panels;
+    if (unit == GEMM_U8_PAIRS)
+        for (size_t i = 0; i < size / sizeof *wide; i++) wide[i] = (int8_t)(wide[i] ^ 0x80);
+    else
+        for (size_t i = 0; i < size; i++) code[i] ^= 0x80u;
+}
+
 size_t integer_work_size(int64_t n, int64_t matrices)
 {
     const size_t count = size_add(size_mul((size_t)n, (size_t)matrices), (size_t)n);

@@ -26,6 +26,8 @@ typedef struct integer_set {
     uint32_t (*sum)(const uint8_t *from, int64_t n, uint8_t flip);
     /* c[j] -= by * a[j] + other * b[j], modulo 2^32. b may be NULL. */
     void (*take_off)(int32_t *c, const int32_t *a, uint32_t by, const int32_t *b, uint32_t other, int64_t n);
+    /* Codes as terms of A: those with a sign with 128 added, as u8; both kinds as i16. */
+    gemm_load_fn *load_signed, *widen, *widen_signed;
 } integer_set;
 
 /* Bound with the problem. */
@@ -67,6 +69,8 @@ size_t integer_room(const problem *p);
 /* order: of the result's axes, columns last. */
 sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const view *in, const view *out,
                                const uint8_t *order, void *room, integer_end *x);
+/* Makes codes with a sign of a packed B whose codes have none. size: of its panels, in bytes. */
+void integer_flip(gemm_unit unit, void *panels, size_t size);
 /* Bytes of workspace for `matrices` matrices of B. */
 size_t integer_work_size(int64_t n, int64_t matrices);
 /* sum: of the columns of `matrices` matrices. work: of integer_work_size bytes. */

@@ -74,4 +74,29 @@ static void integer_take_off(int32_t *c, const int32_t *a, uint32_t by, const in
     for (; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - by * (uint32_t)a[j] - (b ? other * (uint32_t)b[j] : 0));
 }
 
-static const integer_set integer_loops = { integer_codes_copy, integer_codes_add, integer_codes_sum, integer_take_off };
+static void integer_load_signed(void *dst, const void *src, int64_t n) { codes_flip(dst, src, n, 0x80); }
+
+typedef uint16_t u16v __attribute__((vector_size(2 * INTEGER_V)));
+
+INLINE void codes_widen(uint16_t *to, const uint8_t *from, int64_t n, uint8_t flip)
+{
+    int64_t i = 0;
+    for (; i + INTEGER_V <= n; i += INTEGER_V) {
+        u8v x;
+        memcpy(&x, from + i, sizeof x);
+        x ^= flip;
+        const u16v wide = __builtin_convertvector(x, u16v);
+        memcpy(to + i, &wide, sizeof wide);
+    }
+    for (; i < n; i++) to[i] = from[i] ^ flip;
+}
+static void integer_widen(void *dst, const void *src, int64_t n) { codes_widen(dst, src, n, 0); }
+static void integer_widen_signed(void *dst, const void *src, int64_t n) { codes_widen(dst, src, n, 0x80); }
+
+static const integer_set integer_loops = { .copy = integer_codes_copy,
+                                           .add = integer_codes_add,
+                                           .sum = integer_codes_sum,
+                                           .take_off = integer_take_off,
+                                           .load_signed = integer_load_signed,
+                                           .widen = integer_widen,
+                                           .widen_signed = integer_widen_signed };

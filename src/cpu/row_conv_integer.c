@@ -18,11 +18,11 @@ static bool has_zeros(const problem *p)
     return p->in[1].dtype == SINTER_DTYPE_I8;
 }
 
-static conv_shape shape_of(const problem *p, row_bound b)
+static conv_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
 {
     conv_shape s = row_conv_shape(p, b);
-    s.unit = GEMM_U8;
-    s.is_converted = p->in[0].dtype == SINTER_DTYPE_I8;
+    s.unit = unit;
+    s.is_converted = p->in[0].dtype != gemm_unit_type(unit);
     s.has_zeros = has_zeros(p);
     return s;
 }
@@ -109,14 +109,18 @@ static conv_tactic tactic_of(const tactic *t)
     return own;
 }
 
+static gemm_unit unit_of(const tactic *t)
+{
+    return (gemm_unit)tactic_of(t).gemm.unit;
+}
+
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     conv_tactic list[CONV_TACTICS_MAX];
     gemm_unit units[2];
     const int count = row_units_of(SINTER_DTYPE_U8, t, units);
     for (int i = 0; i < count; i++) {
-        conv_shape s = shape_of(p, AT_OPT);
-        s.unit = units[i];
+        conv_shape s = shape_of(p, AT_OPT, units[i]);
         s.cache = t->cache_l2;
         row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
@@ -124,9 +128,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    conv_shape s = shape_of(p, AT_OPT);
     if (!row_tactic_check(t, sizeof(conv_tactic))) return false;
-    s.unit = (gemm_unit)tactic_of(t).gemm.unit;
+    const conv_shape s = shape_of(p, AT_OPT, unit_of(t));
     return gemm_unit_is_integer(s.unit) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
@@ -139,8 +142,7 @@ static void print(const tactic *t, text *out)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    conv_shape s = shape_of(p, AT_OPT);
-    s.unit = (gemm_unit)tactic_of(t).gemm.unit;
+    const conv_shape s = shape_of(p, AT_OPT, unit_of(t));
     return (conv_cost(row_isa(t), &s, tactic_of(t)) + integer_end_ns(p)) / (target->threads ? target->threads : 1) +
            500;
 }
@@ -149,7 +151,7 @@ static conv_params params_max(const problem *p, const tactic *t)
 {
     return (conv_params){ .isa = row_isa(t),
                           .tactic = tactic_of(t),
-                          .shape = shape_of(p, AT_MAX),
+                          .shape = shape_of(p, AT_MAX, unit_of(t)),
                           .x_type = p->in[0].dtype,
                           .epilogue = { .drain = true } };
 }
@@ -163,7 +165,7 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 
 static size_t panels_size(const problem *p, const tactic *t)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_of(p, AT_OPT, unit_of(t));
     return conv_pack_size(row_isa(t), &s, tactic_of(t));
 }
 
@@ -175,15 +177,14 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_of(p, AT_OPT, unit_of(t));
     const uint8_t flip = src->dtype == SINTER_DTYPE_U8 ? 128 : 0, *from = src->data;
     const size_t size = panels_size(p, t);
     int64_t stride[5];
     row_filter_strides(src, stride);
     conv_pack(row_isa(t), &s, tactic_of(t), from, stride, dst);
-    uint8_t *code = dst;
-    for (size_t i = 0; i < size && flip; i++) code[i] ^= flip;
-    int32_t *sum = (int32_t *)(void *)(code + size);
+    if (flip) integer_flip(unit_of(t), dst, size);
+    int32_t *sum = (int32_t *)(void *)((char *)dst + size);
     for (int64_t o = 0; o < s.c_out; o++) {
         sum[o] = 0;
         for (int64_t c = 0; c < s.c_in / s.groups; c++)
@@ -206,7 +207,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     record *r = to;
     isa_level isa;
-    TRY(row_unit_bind(e, p, t, (gemm_unit)tactic_of(t).gemm.unit, &isa));
+    TRY(row_unit_bind(e, p, t, unit_of(t), &isa));
     memset(r, 0, sizeof *r);
     conv_params *c = &r->params;
     *c = params_max(p, t);
@@ -348,7 +349,7 @@ static void depthwise_print(const tactic *t, text *out)
 
 static double depthwise_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_of(p, AT_OPT, GEMM_U8);
     const double results = (double)s.images * (double)s.out[1] * (double)s.out[2] * (double)s.c_in;
     const double tap_ns = form_of(t) == DEPTHWISE_QUADS ? 0.025 : 0.06;
     return (results * tap_ns * (double)row_conv_taps(&s) + integer_end_ns(p)) /
@@ -358,7 +359,7 @@ static double depthwise_cost(const problem *p, const tactic *t, const kernel_tar
 
 static size_t depthwise_panels(const problem *p, const tactic *t)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_of(p, AT_OPT, GEMM_U8);
     return depthwise_byte_pack_size(form_of(t), &s);
 }
 
@@ -370,7 +371,7 @@ static size_t depthwise_pack_size(const problem *p, const tactic *t, uint32_t in
 static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_of(p, AT_OPT, GEMM_U8);
     int64_t stride[5];
     row_filter_strides(src, stride);
     depthwise_byte_pack(form_of(t), &s, src->data, (const int64_t[]){ stride[0], stride[3], stride[4] },
@@ -381,7 +382,7 @@ static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, co
 static size_t depthwise_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)t;
-    const conv_shape s = shape_of(p, AT_MAX);
+    const conv_shape s = shape_of(p, AT_MAX, GEMM_U8);
     const size_t shared = size_add(integer_work_size(s.c_out, 1), size_align((size_t)s.c_in, 64));
     return size_add(shared, size_mul(depthwise_byte_scratch_size(&s), threads));
 }
@@ -401,7 +402,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     isa_level isa;
     TRY(row_unit_bind(e, p, t, form_of(t) == DEPTHWISE_QUADS ? GEMM_U8_DOT : GEMM_U8, &isa));
     memset(r, 0, sizeof *r);
-    const conv_shape max = shape_of(p, AT_MAX);
+    const conv_shape max = shape_of(p, AT_MAX, GEMM_U8);
     r->pad_at = integer_work_size(max.c_out, 1);
     r->scratch_at = size_add(r->pad_at, size_align((size_t)max.c_in, 64));
     r->scratch = depthwise_byte_scratch_size(&max);

@@ -24,6 +24,11 @@ static gemm_tactic tactic_of(const tactic *t)
     return own;
 }
 
+static gemm_unit unit_of(const tactic *t)
+{
+    return (gemm_unit)tactic_of(t).unit;
+}
+
 static bool is_packed(const problem *p)
 {
     if (!p->in[1].is_const || p->in[1].is_strided) return false;
@@ -39,7 +44,8 @@ static bool is_inner(const problem_operand *o)
     return !o->is_strided && o->order[i] == o->rank - 1u;
 }
 
-static gemm_shape shape_of(const problem *p, row_bound b)
+/* unit: that the product is computed by. */
+static gemm_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
 {
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     gemm_shape s = { .m = row_size(x->dim[x->rank - 2], b),
@@ -47,8 +53,8 @@ static gemm_shape shape_of(const problem *p, row_bound b)
                      .k = row_size(x->dim[x->rank - 1], b),
                      .taps = 1,
                      .b_raw = !is_packed(p),
-                     .unit = GEMM_U8,
-                     .is_converted = x->dtype == SINTER_DTYPE_I8 };
+                     .unit = unit,
+                     .is_converted = x->dtype != gemm_unit_type(unit) };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
@@ -73,7 +79,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->in[0].rank >= 2 && p->in[1].rank >= 2, "an operand is a vector");
     const char *why = integer_reject(p);
     if (why) return why;
-    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_shape s = shape_of(p, AT_MAX, GEMM_U8);
     REJECT_UNLESS(s.k <= INTEGER_TERMS_MAX, "a sum has no bound of terms, or too large a one");
     REJECT_UNLESS(s.n < INT32_MAX / 4 && batch_of(p, AT_MAX) < INT32_MAX, "a size has no bound, or too large a one");
     REJECT_UNLESS(p->in[1].dim[p->in[1].rank - 2].max == s.k || !is_packed(p), "the operands do not fit each other");
@@ -88,8 +94,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     gemm_unit units[2];
     const int count = row_units_of(SINTER_DTYPE_U8, t, units);
     for (int i = 0; i < count; i++) {
-        gemm_shape s = shape_of(p, AT_OPT);
-        s.unit = units[i];
+        gemm_shape s = shape_of(p, AT_OPT, units[i]);
         s.cache = t->cache_l2;
         row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
@@ -97,9 +102,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    gemm_shape s = shape_of(p, AT_OPT);
     if (!row_tactic_check(t, sizeof(gemm_tactic))) return false;
-    s.unit = (gemm_unit)tactic_of(t).unit;
+    const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
     return gemm_unit_is_integer(s.unit) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
@@ -112,8 +116,7 @@ static void print(const tactic *t, text *out)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    gemm_shape s = shape_of(p, AT_OPT);
-    s.unit = (gemm_unit)tactic_of(t).unit;
+    const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
     return (gemm_cost(row_isa(t), &s, tactic_of(t)) * (double)batch_of(p, AT_OPT) + integer_end_ns(p)) /
                (target->threads ? target->threads : 1) +
            500;
@@ -121,7 +124,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static gemm_params params_max(const problem *p, const tactic *t)
 {
-    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_shape s = shape_of(p, AT_MAX, unit_of(t));
     return (gemm_params){ .isa = row_isa(t),
                           .tactic = tactic_of(t),
                           .m = s.m,
@@ -172,7 +175,8 @@ static size_t panels_size(const problem *p, const tactic *t)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1 || !is_packed(p)) return 0;
-    return size_add(panels_size(p, t), size_align(size_mul((size_t)shape_of(p, AT_MAX).n, sizeof(int32_t)), 64));
+    return size_add(panels_size(p, t),
+                    size_align(size_mul((size_t)shape_of(p, AT_MAX, unit_of(t)).n, sizeof(int32_t)), 64));
 }
 
 static int32_t code_of(uint8_t bits, uint8_t flip)
@@ -188,9 +192,8 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
                   col = src->stride[src->rank - 1];
     const size_t size = panels_size(p, t);
     gemm_pack(row_isa(t), tactic_of(t), 1, k, n, from, 0, row, col, dst);
-    uint8_t *code = dst;
-    for (size_t i = 0; i < size && flip; i++) code[i] ^= flip;
-    int32_t *sum = (int32_t *)(void *)(code + size);
+    if (flip) integer_flip(unit_of(t), dst, size);
+    int32_t *sum = (int32_t *)(void *)((char *)dst + size);
     for (int64_t j = 0; j < n; j++) {
         sum[j] = 0;
         for (int64_t i = 0; i < k; i++) sum[j] += code_of(from[i * row + j * col], flip);
@@ -237,7 +240,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     (void)attrs;
     record *r = to;
     isa_level isa;
-    TRY(row_unit_bind(e, p, t, (gemm_unit)tactic_of(t).unit, &isa));
+    TRY(row_unit_bind(e, p, t, unit_of(t), &isa));
     const view *a = &in[0], *b = &in[1], *y = &out[0];
     memset(r, 0, sizeof *r);
     gemm_params *g = &r->params;

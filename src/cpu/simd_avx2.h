@@ -53,6 +53,7 @@ static inline veci vi_xor(veci a, veci b) { return _mm256_xor_si256(a, b); }
 /* Pairs of 16-bit numbers: shifted each; multiplied, and the two products added. */
 #define vi_sll16(a, n) _mm256_slli_epi16((a), (n))
 #define vi_sra16(a, n) _mm256_srai_epi16((a), (n))
+#define VEC_HAS_PAIRS /* vi_madd16 is one instruction */
 static inline veci vi_madd16(veci a, veci b) { return _mm256_madd_epi16(a, b); }
 static inline veci v_to_int(vec a) { return _mm256_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm256_cvttps_epi32(a); }     /* towards zero          */

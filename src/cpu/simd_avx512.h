@@ -53,6 +53,7 @@ static inline veci vi_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
 /* Pairs of 16-bit numbers: shifted each; multiplied, and the two products added. */
 #define vi_sll16(a, n) _mm512_slli_epi16((a), (unsigned)(n))
 #define vi_sra16(a, n) _mm512_srai_epi16((a), (unsigned)(n))
+#define VEC_HAS_PAIRS /* vi_madd16 is one instruction */
 static inline veci vi_madd16(veci a, veci b) { return _mm512_madd_epi16(a, b); }
 static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */

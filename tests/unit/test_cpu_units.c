@@ -444,6 +444,8 @@ static void the_best_units(void)
     CHECK(gemm_units_best((isa_choice){ ISA_PLAIN, ISA_FEATURES_ALL }, GEMM_U8, false, u) == 1 && u[0] == GEMM_U8);
     CHECK(gemm_units_best((isa_choice){ ISA_AVX512, ISA_FEATURES_ALL }, GEMM_F32, false, u) == 1 && u[0] == GEMM_F32);
     if (!gemm_unit_set(ISA_AVX512, GEMM_U8_AMX)) return;
+    CHECK(gemm_units_best((isa_choice){ ISA_AVX2, 0 }, GEMM_U8, true, u) == 2 && u[0] == GEMM_U8_PAIRS &&
+          u[1] == GEMM_U8);
     const isa_choice all = { ISA_AVX512, ISA_FEATURES_ALL };
     CHECK(gemm_units_best(all, GEMM_BF16, false, u) == 2 && u[0] == GEMM_BF16_AMX && u[1] == GEMM_BF16_DOT);
     CHECK(gemm_units_best(all, GEMM_U8, true, u) == 2 && u[0] == GEMM_U8_AMX && u[1] == GEMM_U8_DOT);
