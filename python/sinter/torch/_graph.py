@@ -62,9 +62,26 @@ def is_scalar(value):
     return isinstance(value, SYMBOLIC + (int, float, bool))
 
 
+def tensors_of(node):
+    val = node.meta.get("val")
+    return [v for v in (val if isinstance(val, (list, tuple)) else [val]) if isinstance(v, torch.Tensor)]
+
+
+def constants_elsewhere(graph, device):
+    """Names of the nodes that depend on no input and lie on another device than the engine's, such as numbers that a model
+    writes into a mask. An engine holds them as weights or computes them itself, as long as nobody else wants them."""
+    constants, found = set(), set()
+    for node in graph.nodes:
+        if node.op == "get_attr" or node.op == "call_function" and all(n.name in constants for n in node.all_input_nodes):
+            constants.add(node.name)
+            if any(v.device != device for v in tensors_of(node)):
+                found.add(node.name)
+    return found
+
+
 def reasons_of(graph, settings, device):
     """name of the node -> why an engine cannot compute it."""
-    found = {}
+    found, elsewhere = {}, constants_elsewhere(graph, device)
     writer = next((n for n in graph.nodes if n.op == "call_function" and getattr(getattr(n.target, "_schema", None),
                                                                                  "is_mutable", False)), None)
     for node in graph.nodes:
@@ -76,18 +93,18 @@ def reasons_of(graph, settings, device):
             reason = "torch_executed_ops says so"
         if reason is None:
             for n in [node] + node.all_input_nodes:
-                val = n.meta.get("val")
-                for v in val if isinstance(val, (list, tuple)) else [val]:
-                    if isinstance(v, torch.Tensor) and v.device != device:
+                for v in tensors_of(n):
+                    if v.device != device and n.name not in elsewhere:
                         reason = f"on {v.device}, the engine is on {device}"
         if reason is not None:
             found[node.name] = reason
-    spread(graph, found)
+    spread(graph, found, device)
     return found
 
 
-def spread(graph, found):
-    """A list and its elements stay together. What reads memory by strides needs torch's own layout of its input."""
+def spread(graph, found, device):
+    """A list and its elements stay together. What reads memory by strides needs torch's own layout of its input. A constant of
+    another device is computed where all that use it are."""
     for node in graph.nodes:
         if node.target is operator.getitem and node.args[0].name in found:
             found[node.name] = found[node.args[0].name]
@@ -97,6 +114,17 @@ def spread(graph, found):
                 while arg.op == "call_function" and arg.name not in found:
                     found[arg.name] = f"'{node.name}' reads its memory by strides"
                     arg = arg.all_input_nodes[0] if is_view(arg.target) and arg.all_input_nodes else arg
+    elsewhere, is_new = constants_elsewhere(graph, device), True
+    while is_new:
+        is_new = False
+        for node in graph.nodes:
+            if node.name not in elsewhere or node.op != "call_function":
+                continue
+            users = [u for u in node.users if u.op != "call_function" or u.name in found]
+            together = [node, *(u for u in node.users if u.op == "call_function")] if users or node.name in found else []
+            for n in together:
+                is_new = is_new or n.name not in found
+                found.setdefault(n.name, f"'{node.name}' is on {tensors_of(node)[0].device}, the engine is on {device}")
 
 
 class CompiledGraph:
@@ -140,7 +168,7 @@ class CompiledGraph:
                 if settings.pass_through_build_failures or settings.require_full_compilation:
                     raise e.error from None
                 reasons.update(e.reasons)
-                spread(graph, reasons)
+                spread(graph, reasons, device)
         raise RuntimeError(f"'{self.name}' has no partition that can be built:\n{self.report}")
 
     def try_build(self, args, reasons, device):
@@ -163,6 +191,13 @@ class CompiledGraph:
                 if n.target is not operator.getitem and not is_scalar(n.meta.get("val")):
                     report.fallback[n.name] = (target_name(n), f"a partition of {count} operators, min_block_size is "
                                                                f"{self.settings.min_block_size}")
+        kept = {n.name for p in chosen for n in p.nodes}
+        torn = {name for name in constants_elsewhere(module.graph, device) & kept
+                if any(u.name not in kept for u in by_name[name].users)}
+        if torn:
+            reasons.update((name, f"on another device than the engine's, {device}, and wanted outside of it") for name in torn)
+            spread(self.source.graph, reasons, device)
+            return self.try_build(args, reasons, device)
         if self.settings.require_full_compilation and report.fallback:
             raise Unsupported(f"'{self.name}' cannot be compiled as a whole:\n{report}")
         report.partitions = [(f"fused_{p.id}", sum(not is_view(n.target) for n in p.nodes)) for p in chosen]

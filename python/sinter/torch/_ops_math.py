@@ -336,8 +336,6 @@ def prelu(c, n, x, slope):
 
 @converts("aten._to_copy")
 def to_copy(c, n, x, *_):
-    if c.meta(x).device != c.meta(n).device:
-        raise Unsupported(f"moves from {c.meta(x).device} to {c.meta(n).device}")
     return convert_type(c, c.x(x), c.dtype(x), c.dtype(n))
 
 

@@ -281,6 +281,38 @@ def test_attention_of_gpus():
         assert any("output 1" in (why_not(n) or "") for n in graph.nodes if n.op == "call_function"), op
 
 
+def test_constants_of_another_device():
+    """Numbers that a model for a GPU makes on the CPU, traced without a GPU: the engine has them, unless PyTorch wants them, too."""
+    from sinter.torch._graph import device_of, reasons_of
+    from sinter.torch._settings import Settings
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    aten = torch.ops.aten
+
+    def masked(x):
+        mask = aten.zeros(x.shape, device=x.device)
+        three = aten.lift_fresh_copy(torch.tensor(3.0))
+        mask = aten.slice_scatter(mask, aten.copy(aten.slice(mask, 0, 0, 2), three), 0, 0, 2)
+        return x + mask + aten.arange.start_step(0, x.shape[1], 1, device="cpu").to(x.device)
+
+    def given(x):
+        rows = aten.arange.start_step(0, x.shape[1], 1, device="cpu") * 2
+        return x * 2 + rows.to(x.device), rows
+
+    def odd(x):
+        rows = aten.arange.start_step(0, x.shape[1], 1, device="cpu") + 1
+        return x * 2 + rows.to(x.device) + aten.special_bessel_j1(rows).to(x.device)
+
+    for function, stays in ((masked, []), (given, ["_to_copy", "arange", "mul"]),
+                            (odd, ["_to_copy", "_to_copy", "add", "arange", "special_bessel_j1"])):
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            graph = make_fx(function)(torch.empty(4, 4, device="cuda")).graph
+        reasons = reasons_of(graph, Settings(), device_of(graph))
+        found = sorted(n.target._opname for n in graph.nodes if n.name in reasons)
+        assert found == stays, (function.__name__, reasons)
+        assert all("on cpu" in r or "no conversion" in r for r in reasons.values()), reasons
+
+
 def test_save_and_load():
     odd, x = Odd().eval(), torch.randn(3, 4)
     compiled = sinter.torch.compile(odd, inputs=[Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(9, 4))], **fast())
