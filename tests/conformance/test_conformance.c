@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     const bool is_all = !lines.count && !r.failed;
     if (is_all) (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
     if (is_all) case_lines_scalar(&r.rig, &lines);
-    if (is_all) case_lines_packed(&r.rig, &lines, (uint32_t)test_scale(60, 10), 1);
+    if (is_all) case_lines_packed(&r.rig, &lines, test_is_full() ? 10 : 60, 1);
     for (uint32_t i = 0; i < lines.count; i++) run_line(&r, &lines.at[i]);
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
         if (!r.reached[i]) report(&r, "(no case)", cpu_kernels[i]->name, "", "is reached by no case");

@@ -170,7 +170,7 @@ static range range_of(uint64_t part, uint64_t parts)
 #else
     const long quick = 42901;
 #endif
-    const uint64_t stride = (uint64_t)test_scale(quick, 1);
+    const uint64_t stride = test_is_full() ? 1 : (uint64_t)quick;
     const uint64_t all = AROUND + ((UINT64_C(1) << 32) + stride - 1) / stride;
     return (range){ all / parts * (part - 1), part == parts ? all : all / parts * part, stride };
 }
