@@ -225,6 +225,28 @@ def triangle(dims, upper):
     return model_of("Trilu", [("x", F, dims)], [("y", F, dims)], attributes={"upper": upper})
 
 
+def forest(rows, trees, depth, features):
+    """Complete trees: node i goes on to 2 i + 1 or 2 i + 2."""
+    inner, count = 2 ** depth - 1, 2 ** (depth + 1) - 1
+    rng = np.random.default_rng(trees)
+    node, is_inner = np.arange(count), np.arange(count) < inner
+    all_of = lambda one: np.tile(one, trees).tolist()
+    nodes = {"treeids": np.repeat(np.arange(trees), count).tolist(), "nodeids": all_of(node),
+             "featureids": (rng.integers(0, features, trees * count) * np.tile(is_inner, trees)).tolist(),
+             "truenodeids": all_of((2 * node + 1) * is_inner), "falsenodeids": all_of((2 * node + 2) * is_inner),
+             "modes": all_of(np.where(is_inner, "BRANCH_LEQ", "LEAF")),
+             "values": (normal(trees * count) * np.tile(is_inner, trees)).tolist()}
+    targets = {"treeids": np.repeat(np.arange(trees), count - inner).tolist(), "nodeids": all_of(node[inner:]),
+               "ids": [0] * (trees * (count - inner)), "weights": normal(trees * (count - inner)).tolist()}
+    attributes = {"nodes_" + name: value for name, value in nodes.items()}
+    attributes.update({"target_" + name: value for name, value in targets.items()})
+    node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **attributes)
+    graph = helper.make_graph([node], "one op", [helper.make_tensor_value_info("x", F, [rows, features])],
+                              [helper.make_tensor_value_info("y", F, [rows, 1])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)],
+                             ir_version=8)
+
+
 def reverse_sequence(steps, batch, width):
     return model_of("ReverseSequence", [("x", F, [steps, batch, width])], [("y", F, [steps, batch, width])],
                     {"n": np.full(batch, steps, np.int64)}, {"time_axis": 0, "batch_axis": 1})
@@ -559,6 +581,10 @@ PROBLEMS = [
     ("other", "einsum bqnc,bnchw->bqnhw 1x100x8x32x14x14",
      lambda: einsum("bqnc,bnchw->bqnhw", (1, 100, 8, 32), (1, 8, 32, 14, 14))),
     ("other", "einsum nctv,vw->nctw 1x64x100x25", lambda: einsum("nctv,vw->nctw", (1, 64, 100, 25), (25, 25))),
+    ("other", "100 trees of depth 6, 20 features, 1 row", lambda: forest(1, 100, 6, 20)),
+    ("other", "100 trees of depth 6, 20 features, 100 rows", lambda: forest(100, 100, 6, 20)),
+    ("other", "100 trees of depth 6, 20 features, 10000 rows", lambda: forest(10000, 100, 6, 20)),
+    ("other", "500 trees of depth 8, 100 features, 1000 rows", lambda: forest(1000, 500, 8, 100)),
     ("other", "lstm 100 steps 16 of 64 to 64", lambda: recurrent("LSTM", 100, 16, 64, 64)),
     ("other", "gru both ways 64 steps 256 to 128", lambda: recurrent("GRU", 64, 1, 256, 128, 2)),
 ]

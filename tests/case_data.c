@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* case_data.c - data for the operands of problems: small integers, random values, special values. */
 #include "case_rig.h"
+#include "ops/tree.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whole numbers that must lie in [least, limit); limit 0: any will do. */
@@ -228,9 +230,25 @@ static void fill_rows(case_rig *r, const problem *p, const view *v)
     }
 }
 
+/* A table of nodes with all that rows may have. */
+static void fill_trees(case_rig *r, const problem *p, const view *v)
+{
+    const attrs_tree_ensemble *a = p->attrs;
+    const int64_t count = v->dim[0];
+    tree_row *row = calloc((size_t)count + 1, sizeof *row);
+    tree_make(row, count, a->trees, a->targets, p->in[0].dim[1].opt, p->in[0].dtype, case_below(r, UINT32_MAX), true);
+    for (int64_t i = 0; i < 4 * count; i++)
+        view_store_i64(v, i / 4 * v->stride[0] + i % 4 * v->stride[1], ((const uint32_t *)row)[i]);
+    free(row);
+}
+
 void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
 {
     int64_t i[SINTER_RANK_MAX] = { 0 };
+    if (p->op == OP_tree_ensemble && input == 1) {
+        fill_trees(r, p, v);
+        return;
+    }
     const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
     const bool is_box = p->op == OP_roi_align && input == 1;
     const bool is_nms = p->op == OP_nms_rows && input != 1;

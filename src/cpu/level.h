@@ -26,6 +26,7 @@ typedef struct cpu_level {
     const struct probe_set     *probe;
     const struct integer_set   *integer;
     const struct strassen_set  *strassen;
+    const struct trees_set     *trees_f32, *trees_f64;
     void (*depthwise)(const struct depthwise_rows *r);
     void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
                            uint8_t flip);

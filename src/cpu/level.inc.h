@@ -15,6 +15,7 @@
 #include "cpu/probe.h"
 #include "cpu/rows.h"
 #include "cpu/strassen.h"
+#include "cpu/trees.h"
 #include "cpu/vm_chain.h"
 #include "cpu/winograd.h"
 
@@ -48,6 +49,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 
 #include "cpu/rows.inc.h"
 #include "cpu/strassen.inc.h"
+#include "cpu/trees.inc.h"
 #include "cpu/vm_ops.inc.h"
 #include "cpu/winograd.inc.h"
 
@@ -68,6 +70,8 @@ const cpu_level VEC_SUFFIX(level) = {
     .probe = &probe_loops,
     .integer = &integer_loops,
     .strassen = &strassen_loops,
+    .trees_f32 = &trees_loops_f32,
+    .trees_f64 = &trees_loops_f64,
     .depthwise = depthwise_rows_run,
     .depthwise_byte = depthwise_byte_pairs,
     .requant = requant_rows,

@@ -12,7 +12,7 @@
 
 /* Field numbers of onnx.proto. */
 enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
-enum { OPSET_VERSION = 2, GRAPH_INITIALIZER = 5 };
+enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2, GRAPH_INITIALIZER = 5 };
 enum { TENSOR_DIM = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
 enum { DATA_ALIGN = 4096 };
 
@@ -196,6 +196,11 @@ static void model_head(exporter *x, wire_out *out, uint64_t graph_size)
     wire_put_text(out, MODEL_PRODUCER, "sinter");
     wire_put_text(out, MODEL_PRODUCER_VERSION, sinter_version());
     wire_put_message(out, MODEL_OPSET, &opset);
+    wire_out_deinit(&opset);
+    wire_out_init(&opset, x->e);
+    wire_put_text(&opset, OPSET_DOMAIN, "ai.onnx.ml");
+    wire_put_number(&opset, OPSET_VERSION, (uint64_t)x->opset_ml);
+    if (x->opset_ml) wire_put_message(out, MODEL_OPSET, &opset);
     wire_put_length(out, MODEL_GRAPH, graph_size);
     wire_out_deinit(&opset);
     if (out->failed) EXPORT_FAIL(x, NO_MEMORY, "out of memory for the model");

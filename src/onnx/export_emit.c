@@ -6,9 +6,19 @@
 #include <string.h>
 
 /* Field numbers of onnx.proto. */
-enum { NODE_IN = 1, NODE_OUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTR = 5 };
+enum { NODE_IN = 1, NODE_OUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTR = 5, NODE_DOMAIN = 7 };
 enum { GRAPH_NODE = 1 };
-enum { ATTR_F = 2, ATTR_I = 3, ATTR_S = 4, ATTR_G = 6, ATTR_FS = 7, ATTR_IS = 8, ATTR_SS = 9, ATTR_TYPE_FIELD = 20 };
+enum {
+    ATTR_F = 2,
+    ATTR_I = 3,
+    ATTR_S = 4,
+    ATTR_T = 5,
+    ATTR_G = 6,
+    ATTR_FS = 7,
+    ATTR_IS = 8,
+    ATTR_SS = 9,
+    ATTR_TYPE_FIELD = 20
+};
 
 void export_need(exporter *x, int64_t opset)
 {
@@ -143,6 +153,12 @@ export_node node_begin(exporter *x, const char *type)
     return n;
 }
 
+void node_domain(exporter *x, export_node *n, const char *domain, int64_t version)
+{
+    wire_put_text(&n->w, NODE_DOMAIN, domain);
+    if (version > x->opset_ml) x->opset_ml = version;
+}
+
 void node_in(exporter *x, export_node *n, const char *name)
 {
     (void)x;
@@ -247,6 +263,26 @@ void node_texts(exporter *x, export_node *n, const char *name, const char *words
         p = end + 1;
     }
     attr_end(n, &a, ONNX_STRINGS);
+}
+
+void node_words(exporter *x, export_node *n, const char *name, const char *const *at, uint32_t count)
+{
+    wire_out a = attr_begin(x, name);
+    for (uint32_t i = 0; i < count; i++) wire_put_text(&a, ATTR_SS, at[i]);
+    attr_end(n, &a, ONNX_STRINGS);
+}
+
+void node_tensor(exporter *x, export_node *n, const char *name, sinter_dtype dtype, const void *at, uint32_t count)
+{
+    enum { TENSOR_DIM = 1, TENSOR_TYPE = 2, TENSOR_RAW = 9 };
+    wire_out a = attr_begin(x, name), t;
+    wire_out_init(&t, x->e);
+    wire_put_number(&t, TENSOR_DIM, count);
+    wire_put_number(&t, TENSOR_TYPE, (uint64_t)export_type(x, dtype));
+    wire_put_bytes(&t, TENSOR_RAW, at, (size_t)count * sinter_dtype_bits(dtype) / 8);
+    wire_put_message(&a, ATTR_T, &t);
+    wire_out_deinit(&t);
+    attr_end(n, &a, ONNX_TENSOR);
 }
 
 void node_graph(exporter *x, export_node *n, const char *name, const wire_out *graph)

@@ -59,6 +59,8 @@ typedef struct exporter {
     const onnx_write_options *o;
     sinter_status status;
     int64_t   opset;                    /* the lowest that has what was written so far */
+    int64_t   opset_ml;                 /* of ai.onnx.ml; 0: nothing of it was written */
+    int64_t   trees_version;            /* of ai.onnx.ml, in whose form trees are written; 0: not looked at yet */
     const char **name;                  /* by value; NULL: not named yet */
     uint32_t  name_count;
     name_map  names, constants;         /* names in use; constants by content */
@@ -103,6 +105,7 @@ typedef struct export_node {
     wire_out    w;
 } export_node;
 export_node node_begin(exporter *x, const char *type);
+void node_domain(exporter *x, export_node *n, const char *domain, int64_t version);     /* ai.onnx.ml */
 void node_in(exporter *x, export_node *n, const char *name);
 void node_ins(exporter *x, export_node *n, const ir_node *from, uint32_t first);    /* inputs from `first` on */
 void node_out(exporter *x, export_node *n, const char *name);
@@ -116,6 +119,9 @@ void node_reals(exporter *x, export_node *n, const char *name, const double *at,
 void node_bytes(exporter *x, export_node *n, const char *name, const void *at, size_t size);     /* a string */
 void node_text(exporter *x, export_node *n, const char *name, const char *value);
 void node_texts(exporter *x, export_node *n, const char *name, const char *words);          /* separated by commas */
+void node_words(exporter *x, export_node *n, const char *name, const char *const *at, uint32_t count);
+/* of rank 1 */
+void node_tensor(exporter *x, export_node *n, const char *name, sinter_dtype dtype, const void *at, uint32_t count);
 void node_graph(exporter *x, export_node *n, const char *name, const wire_out *graph);
 void node_end(exporter *x, export_node *n, export_scope *scope);
 /* A node without attributes and with one fresh result, in a scope. */

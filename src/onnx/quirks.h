@@ -105,8 +105,10 @@ ir_value_id quirk_reals(onnx_call *c, const float *at, uint32_t count, uint32_t 
 /* A constant's bytes seen as [rows, columns] of numbers of 2, 4 or 8 bits; `what` names it in refusals. */
 ir_value_id quirk_bits_seen(onnx_call *c, ir_value_id v, const char *what, sinter_dtype type, int64_t rows,
                             int64_t columns);
-/* NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO of scores [B, C]. */
+/* NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT of scores [B, C]. */
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y);
+/* Labels by the index of a class, [B]: classlabels_strings, or the integers of attribute `name`. */
+ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const char *name);
 /* Keys or values [B, H, S, D] with each head as often as the queries have more of them. */
 ir_value_id quirk_repeat_heads(onnx_call *c, ir_value_id k, ir_value_id q);
 

@@ -120,10 +120,9 @@ void convert_linear_regressor(onnx_call *c)
 }
 
 /* ---- labels of classes ---- */
-/* The label of the class that each row is of, by index [B]. */
-static ir_value_id labelled(onnx_call *c, ir_value_id at, uint32_t count)
+ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const char *name)
 {
-    const onnx_attr *words = call_attr(c, "classlabels_strings"), *ints = call_attr(c, "classlabels_ints");
+    const onnx_attr *words = call_attr(c, "classlabels_strings"), *ints = call_attr(c, name);
     view v;
     if (words && words->type == ONNX_STRINGS && words->strings.count) {
         const call_strings s = {
@@ -158,7 +157,7 @@ void convert_linear_classifier(onnx_call *c)
     attrs_arg_reduce *a = DEFAULTS(arg_reduce);
     a->axis = 1;
     a->keep = 0;
-    c->out[0] = labelled(c, build_emit(&c->b, OP_arg_reduce, a, &y, 1), classes);
+    c->out[0] = quirk_labelled(c, build_emit(&c->b, OP_arg_reduce, a, &y, 1), classes, "classlabels_ints");
     if (c->count_out > 1) c->out[1] = quirk_post_transform(c, how, y);
 }
 

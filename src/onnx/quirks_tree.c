@@ -1,190 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_tree.c - decision trees: TreeEnsemble of ai.onnx.ml.
+/* quirks_tree.c - trees of decisions: the table of nodes of tree_ensemble (ops/tree.h), and TreeEnsemble of ai.onnx.ml.
  *
- * All trees are tables of nodes. Every row of the input stands at one node of each tree, [B, T]; one level after the
- * other, all of them go on at once. A leaf goes on to itself. */
+ * All comparisons become x <= split or x == split: x < s is x <= the number before s, and x > s is the opposite of
+ * x <= s, with the children swapped. */
 #include "onnx/quirks_tree.h"
+#include "onnx/importer.h"
+#include "ops/tree.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS_MAX = 512, NODES_MAX = 1 << 24, TABLE_MAX = 1 << 26 };
-static void *table(onnx_call *c, size_t count, size_t size)
+enum { NODES_MAX = 1 << 25 };
+
+void *forest_table(onnx_call *c, size_t count, size_t size)
 {
     const size_t bytes = size_mul(count, size);
-    void *at = bytes <= (size_t)8 * TABLE_MAX ? arena_alloc(&c->b.g->a, bytes ? bytes : 1, 16) : NULL;
-    if (!at) REJECT(c, NO_MEMORY, "out of memory for the trees");
-    else memset(at, 0, bytes);
-    return at;
+    void *at = c->b.status || bytes == SIZE_MAX ? NULL : arena_alloc(&c->im->a, bytes ? bytes : 1, 16);
+    if (at) return memset(at, 0, bytes ? bytes : 1);
+    REJECT(c, NO_MEMORY, "out of memory for the trees");
+    return NULL;
 }
 
-void tree_forest_new(onnx_call *c, forest *f)
+void forest_new(onnx_call *c, forest *f, uint32_t weights)
 {
-    if (f->nodes > NODES_MAX || f->width > NODES_MAX) REJECT(c, UNSUPPORTED, "more than %d nodes", (int)NODES_MAX);
-    if (!f->width || !f->trees || !f->leaves) REJECT(c, INVALID_MODEL, "no trees, no leaves or no targets");
-    if (c->b.status) return;
-    f->feature = table(c, f->nodes, sizeof *f->feature);
-    f->next = table(c, 2 * (size_t)f->nodes, sizeof *f->next);
-    f->mode = table(c, f->nodes, 1);
-    f->missing = table(c, f->nodes, 1);
-    f->split = table(c, f->nodes, sizeof *f->split);
-    f->weight = table(c, size_mul(f->leaves, f->width), sizeof *f->weight);
-    f->root = table(c, f->trees, sizeof *f->root);
+    if (f->nodes > NODES_MAX || f->leaves > NODES_MAX || f->trees > NODES_MAX || weights > NODES_MAX)
+        REJECT(c, UNSUPPORTED, "more than %d nodes, leaves or weights", (int)NODES_MAX);
+    if (!f->targets || !f->trees || !f->leaves) REJECT(c, INVALID_MODEL, "no trees, no leaves or no targets");
+    f->feature = forest_table(c, f->nodes, sizeof *f->feature);
+    f->next = forest_table(c, 2 * (size_t)f->nodes, sizeof *f->next);
+    f->mode = forest_table(c, f->nodes, 1);
+    f->missing = forest_table(c, f->nodes, 1);
+    f->split = forest_table(c, f->nodes, sizeof *f->split);
+    f->pair = forest_table(c, (size_t)f->leaves + 1, sizeof *f->pair);
+    f->target = forest_table(c, weights, sizeof *f->target);
+    f->weight = forest_table(c, weights, sizeof *f->weight);
+    f->root = forest_table(c, f->trees, sizeof *f->root);
 }
 
-/* How many levels the deepest tree has. A node that is met twice on the way down from a root makes a circle. */
-static uint32_t depth_of(onnx_call *c, const forest *f)
+/* ---- the table ---- */
+
+/* Where a node or a leaf of the model goes in the table. */
+typedef struct place {
+    int64_t from;
+    uint32_t to;
+} place;
+
+typedef struct layout {
+    const forest *f;
+    tree_row *row; /* NULL: rows are only counted */
+    uint32_t count;
+    uint8_t *is_met;    /* by node */
+    place *open, *leaf; /* of one tree: what is to be done; leaves with lists */
+    uint32_t opens, leaves;
+} layout;
+
+/* The number before x, of the type: y < x is y <= that. Nothing is below the least one. */
+static double before(sinter_dtype type, double x)
 {
-    uint32_t depth = 0, count = 0;
-    const uint32_t inner = f->nodes - f->leaves;
-    int64_t *level = table(c, (size_t)f->nodes + f->trees, sizeof *level), *below = level;
-    uint8_t *is_met = table(c, f->nodes, 1);
-    if (c->b.status) return 0;
-    int64_t *other = table(c, (size_t)f->nodes + f->trees, sizeof *other);
-    if (c->b.status) return 0;
-    for (uint32_t i = 0; i < f->trees; i++)
-        if (f->root[i] < inner) level[count++] = f->root[i];
-    for (; count && !c->b.status; depth++) {
-        uint32_t more = 0;
-        below = depth % 2 ? level : other;
-        const int64_t *at = depth % 2 ? other : level;
-        for (uint32_t i = 0; i < count && !c->b.status; i++) {
-            if (is_met[at[i]]++) REJECT(c, INVALID_MODEL, "node %lld has two parents", (long long)at[i]);
-            for (uint32_t k = 0; k < 2 && !c->b.status; k++)
-                if (f->next[2 * at[i] + k] < inner) below[more++] = f->next[2 * at[i] + k];
+    if (x == -(double)INFINITY) return (double)NAN;
+    return type == SINTER_DTYPE_F32 ? (double)nextafterf((float)x, -INFINITY) : nextafter(x, -(double)INFINITY);
+}
+
+static uint32_t rows_take(layout *l, uint32_t count, uint32_t align)
+{
+    while (l->count % align) {
+        if (l->row) l->row[l->count] = (tree_row){ .how = TREE_ENTRY };
+        l->count++;
+    }
+    l->count += count;
+    return l->count - count;
+}
+
+/* Values or weights in rows of their own. targets: NULL: of no target. */
+static void list_put(layout *l, uint32_t to, const double *at, const uint32_t *target, uint32_t count)
+{
+    const uint32_t first = rows_take(l, count, 1);
+    if (!l->row) return;
+    l->row[to].value[0] = first;
+    l->row[to].value[1] = count;
+    for (uint32_t i = 0; i < count; i++) {
+        l->row[first + i] = (tree_row){ .how = TREE_ENTRY, .next = target ? target[i] : 0 };
+        tree_value_set(&l->row[first + i], l->f->type, at[i]);
+    }
+}
+
+static void node_put(onnx_call *c, layout *l, place p)
+{
+    const forest *f = l->f;
+    const int64_t i = p.from;
+    if (l->is_met[i]++) {
+        REJECT(c, INVALID_MODEL, "node %lld has two parents", (long long)i);
+        return;
+    }
+    const uint32_t mode = f->mode[i], child = rows_take(l, 2, 2);
+    double split = f->split[i];
+    const bool is_never = isnan(split) && mode != FOREST_NEQ && mode != FOREST_MEMBER;
+    const bool is_over = !is_never && (mode == FOREST_GT || mode == FOREST_GTE), swaps = is_over || mode == FOREST_NEQ;
+    if (mode == FOREST_LT || mode == FOREST_GTE) split = before(f->type, split);
+    const bool nan_first = is_over ? !f->missing[i] : mode != FOREST_NEQ && f->missing[i];
+    if (l->row) {
+        tree_row *r = &l->row[p.to];
+        *r = (tree_row){ .how = tree_how((uint32_t)f->feature[i], TREE_NODE | (nan_first ? TREE_NAN : 0)),
+                         .next = 2 * child };
+        if (mode == FOREST_EQ || mode == FOREST_NEQ) r->how |= TREE_EQ;
+        if (mode == FOREST_MEMBER) r->how |= TREE_MEMBER;
+        else tree_value_set(r, f->type, split);
+    }
+    if (mode == FOREST_MEMBER) list_put(l, p.to, f->member + f->set[i], NULL, f->set[i + 1] - f->set[i]);
+    l->open[l->opens++] = (place){ f->next[2 * i + swaps], child + 1 };
+    l->open[l->opens++] = (place){ f->next[2 * i + !swaps], child };
+}
+
+static void leaf_put(layout *l, place p)
+{
+    const forest *f = l->f;
+    const uint32_t first = f->pair[p.from - f->nodes], count = f->pair[p.from - f->nodes + 1] - first;
+    const bool is_short = count == 1 && f->target[first] == 0;
+    if (!is_short) l->leaf[l->leaves++] = p;
+    if (!l->row) return;
+    l->row[p.to] = (tree_row){ .how = is_short ? 0 : TREE_LIST, .next = 2 * p.to };
+    if (is_short) tree_value_set(&l->row[p.to], f->type, f->weight[first]);
+}
+
+/* Roots, then tree by tree: pairs of children, each pair before those of its first child; then the leaves' lists. */
+static void rows_put(onnx_call *c, layout *l)
+{
+    const forest *f = l->f;
+    l->count = 0;
+    (void)rows_take(l, f->trees, 1);
+    memset(l->is_met, 0, f->nodes);
+    for (uint32_t t = 0; t < f->trees && !c->b.status; t++) {
+        l->opens = l->leaves = 0;
+        l->open[l->opens++] = (place){ f->root[t], t };
+        while (l->opens && !c->b.status) {
+            const place p = l->open[--l->opens];
+            if (p.from < f->nodes) node_put(c, l, p);
+            else leaf_put(l, p);
         }
-        count = more;
-    }
-    if (depth > LEVELS_MAX)
-        REJECT(c, UNSUPPORTED, "trees of %u levels; up to %d are supported", depth, (int)LEVELS_MAX);
-    return depth;
-}
-
-static ir_value_id ints(onnx_call *c, const int64_t *at, uint32_t count)
-{
-    return c->b.status ? 0 : ir_const_i64s(c->b.g, at, count);
-}
-
-static ir_value_id reals(onnx_call *c, sinter_dtype type, const double *at, uint32_t rows, uint32_t columns)
-{
-    const int64_t d[2] = { rows, columns };
-    void *data = table(c, size_mul(rows, columns ? columns : 1), 8);
-    for (size_t i = 0; data && i < (size_t)rows * (columns ? columns : 1); i++)
-        dtype_store_f64(type, data, (int64_t)i, at[i]);
-    return c->b.status ? 0 : ir_const(c->b.g, NULL, type, columns ? 2 : 1, d, data);
-}
-
-static ir_value_id bytes(onnx_call *c, const uint8_t *at, uint32_t count)
-{
-    return c->b.status ? 0 : ir_const(c->b.g, NULL, SINTER_DTYPE_U8, 1, (int64_t[]){ count }, at);
-}
-
-static ir_value_id picked(onnx_call *c, ir_value_id from, ir_value_id at)
-{
-    return build_gather(&c->b, from, at, NULL);
-}
-
-/* What a level compares: constants of the graph. */
-typedef struct tables {
-    ir_value_id feature, next, split, mode, missing, set;
-} tables;
-
-static ir_value_id compared(onnx_call *c, const forest *f, const tables *t, ir_value_id x, ir_value_id at,
-                            uint32_t mode)
-{
-    static const op_id ops[] = { [TREE_LEQ] = OP_le, [TREE_LT] = OP_lt, [TREE_GTE] = OP_ge,
-                                 [TREE_GT] = OP_gt,  [TREE_EQ] = OP_eq, [TREE_NEQ] = OP_eq };
-    static const int64_t last = 2;
-    if (mode != TREE_MEMBER) {
-        const ir_value_id y = build_binary(&c->b, ops[mode], x, picked(c, t->split, at));
-        return mode == TREE_NEQ ? build_not(&c->b, y) : y;
-    }
-    if (!f->sets) return build_eq(&c->b, x, picked(c, t->split, at));
-    const ir_value_id set = picked(c, t->set, at), same = build_eq(&c->b, build_unsqueezed(&c->b, x, 2), set),
-                      any = build_reduced(&c->b, reduce_kind_max, build_typed(&c->b, same, SINTER_DTYPE_F32), &last, 1,
-                                          false);
-    return build_gt(&c->b, any, build_scalar_like(&c->b, any, 0));
-}
-
-static ir_value_id level(onnx_call *c, const forest *f, const tables *t, ir_value_id x, ir_value_id at)
-{
-    attrs_gather_elements *a = DEFAULTS(gather_elements);
-    a->axis = 1;
-    const ir_value_id seen =
-        build_emit(&c->b, OP_gather_elements, a, (ir_value_id[]){ x, picked(c, t->feature, at) }, 2);
-    ir_value_id holds = 0;
-    for (uint32_t mode = TREE_LEQ; mode <= TREE_MEMBER && !c->b.status; mode++) {
-        if (!f->has_mode[mode]) continue;
-        const ir_value_id y = compared(c, f, t, seen, at, mode);
-        if (holds) {
-            const ir_value_id number = build_scalar_i64(&c->b, SINTER_DTYPE_U8, mode);
-            holds = build_where(&c->b, build_eq(&c->b, picked(c, t->mode, at), number), y, holds);
-        } else {
-            holds = y;
+        for (uint32_t i = 0; i < l->leaves && !c->b.status; i++) {
+            const uint32_t leaf = (uint32_t)(l->leaf[i].from - f->nodes), first = f->pair[leaf];
+            list_put(l, l->leaf[i].to, f->weight + first, f->target + first, f->pair[leaf + 1] - first);
+            if (l->count > TREE_ROWS_MAX) REJECT(c, UNSUPPORTED, "trees of more than %d rows", (int)TREE_ROWS_MAX);
         }
     }
-    if (f->has_missing) {
-        const ir_value_id goes = build_typed(&c->b, picked(c, t->missing, at), SINTER_DTYPE_BOOL);
-        holds = build_or(&c->b, holds, build_and(&c->b, build_is_nan(&c->b, seen), goes));
-    }
-    const ir_value_id two = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 2),
-                      side = build_typed(&c->b, holds, SINTER_DTYPE_I64),
-                      step = build_add(&c->b, build_mul(&c->b, at, two), side);
-    return picked(c, t->next, step);
 }
 
-/* The leaf of each tree that each row of x comes to, [B, T], counted from the first leaf. */
-static ir_value_id leaves_of(onnx_call *c, const forest *f, ir_value_id x)
+static ir_value_id rows_of(onnx_call *c, const forest *f)
 {
-    const uint32_t inner = f->nodes - f->leaves, depth = depth_of(c, f);
+    layout l = { .f = f, .is_met = forest_table(c, f->nodes, 1) };
+    l.open = forest_table(c, 2 * (size_t)f->nodes + 2, sizeof *l.open);
+    l.leaf = forest_table(c, 2 * (size_t)f->nodes + 2, sizeof *l.leaf);
+    if (!c->b.status) rows_put(c, &l);
     if (c->b.status) return 0;
-    x = build_typed(&c->b, x, f->type);
-    tables t = { .feature = ints(c, f->feature, f->nodes) };
-    t.next = ints(c, f->next, 2 * f->nodes);
-    t.split = reals(c, f->type, f->split, f->nodes, 0);
-    t.mode = bytes(c, f->mode, f->nodes);
-    t.missing = bytes(c, f->missing, f->nodes);
-    if (f->sets) t.set = reals(c, f->type, f->set, f->nodes, f->sets);
-    const dim d[2] = { call_dim(c, x, 0), call_k(c, f->trees) };
-    ir_value_id at = build_expanded(&c->b, ints(c, f->root, f->trees), d, 2);
-    for (uint32_t i = 0; i < depth && !c->b.status; i++) at = level(c, f, &t, x, at);
-    return build_sub(&c->b, at, build_scalar_i64(&c->b, SINTER_DTYPE_I64, inner));
-}
-
-/* Sum, mean, least or largest over the trees. Of the last two, a target that no tree speaks of is 0. */
-static ir_value_id together(onnx_call *c, const forest *f, ir_value_id leaf, reduce_kind kind)
-{
-    static const int64_t trees = 1;
-    const double none = kind == reduce_kind_min ? (double)INFINITY : kind == reduce_kind_max ? -(double)INFINITY : 0;
-    for (size_t i = 0; i < (size_t)f->leaves * f->width; i++)
-        if (isnan(f->weight[i])) f->weight[i] = none;
-    const ir_value_id weight = reals(c, f->type, f->weight, f->leaves, f->width),
-                      y = build_reduced(&c->b, kind, picked(c, weight, leaf), &trees, 1, false);
-    if (none == 0) return y;
-    const ir_value_id zero = build_scalar_like(&c->b, y, 0);
-    return build_where(&c->b, build_is_inf(&c->b, y), zero, y);
+    const int64_t d[2] = { l.count, 4 };
+    l.row = arena_alloc(&c->b.g->a, size_mul(l.count, sizeof *l.row), 64);
+    if (!l.row) REJECT(c, NO_MEMORY, "out of memory for the trees");
+    else rows_put(c, &l);
+    return c->b.status ? 0 : ir_const(c->b.g, NULL, SINTER_DTYPE_U32, 2, d, l.row);
 }
 
 /* Every feature that a node looks at is one of the input's. */
 static void features_check(onnx_call *c, const forest *f, ir_value_id x)
 {
-    int64_t wide = 0, most = 0;
-    if (call_rank(c, x) != 2) REJECT(c, UNSUPPORTED, "an input of rank %u", call_rank(c, x));
+    int64_t wide = TREE_FEATURES_MAX, most = 0;
     for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
         if (f->feature[i] < 0) REJECT(c, INVALID_MODEL, "node %u looks at feature %lld", i, (long long)f->feature[i]);
         if (f->feature[i] > most) most = f->feature[i];
     }
-    if (!c->b.status && call_size(c, x, 1, &wide) && most >= wide)
+    if (c->b.status) return;
+    (void)call_size(c, x, call_rank(c, x) - 1, &wide);
+    if (f->nodes && most >= wide)
         REJECT(c, INVALID_MODEL, "a node looks at feature %lld of %lld", (long long)most, (long long)wide);
 }
 
-ir_value_id tree_answer(onnx_call *c, forest *f, ir_value_id x, reduce_kind kind)
+ir_value_id forest_build(onnx_call *c, const forest *f, ir_value_id x, reduce_kind kind)
 {
+    attrs_tree_ensemble *a = DEFAULTS(tree_ensemble);
+    if (c->b.status) return 0;
+    const uint32_t rank = call_rank(c, x);
+    if (rank != 1 && rank != 2) REJECT(c, UNSUPPORTED, "an input of rank %u", rank);
     features_check(c, f, x);
-    return c->b.status ? 0 : together(c, f, leaves_of(c, f, x), kind);
+    x = build_typed(&c->b, x, f->type);
+    if (rank == 1) x = build_unsqueezed(&c->b, x, 0);
+    const ir_value_id rows = c->b.status ? 0 : rows_of(c, f);
+    a->kind = kind;
+    a->trees = f->trees;
+    a->targets = f->targets;
+    return c->b.status ? 0 : build_tree_ensemble(&c->b, x, rows, a);
 }
 
 /* ---- what all of ai.onnx.ml's models do with their scores, [B, C] ---- */
+/* The inverse of the normal distribution: sqrt(2) erf^-1(2 y - 1), by Winitzki's formula as ONNX Runtime has it. With
+ * l = log(1 - x^2) and v = 2 / (3.14159 a) + l / 2: erf^-1(x) = sign(x) sqrt(sqrt(v^2 - l / a) - v), a = 0.147. */
+static ir_value_id probit(onnx_call *c, ir_value_id y)
+{
+    static const double a = 0.147;
+    ir_builder *b = &c->b;
+    const ir_value_id zero = build_scalar_like(b, y, 0), one = build_scalar_like(b, y, 1),
+                      two = build_scalar_like(b, y, 2), half = build_scalar_like(b, y, 0.5),
+                      first = build_scalar_like(b, y, 2 / (3.14159 * a)), second = build_scalar_like(b, y, 1 / a),
+                      twice = build_mul(b, y, two), x = build_sub(b, twice, one), more = build_add(b, one, x),
+                      less = build_sub(b, one, x), product = build_mul(b, less, more), l = build_log(b, product),
+                      near = build_mul(b, l, half), v = build_add(b, near, first), w = build_mul(b, l, second),
+                      square = build_mul(b, v, v), root = build_sqrt(b, build_sub(b, square, w)),
+                      size = build_sqrt(b, build_sub(b, root, v)), negative = build_neg(b, size),
+                      is_low = build_lt(b, x, zero), y_of = build_where(b, is_low, negative, size);
+    return build_mul(b, y_of, build_scalar_like(b, y, 1.41421356));
+}
+
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y)
 {
     static const int64_t last = 1;
@@ -201,6 +224,7 @@ ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y)
                           safe = build_where(&c->b, build_eq(&c->b, sum, nothing), one, sum);
         return build_div(&c->b, e, safe);
     }
+    if (strcmp(how, "PROBIT") == 0) return probit(c, y);
     REJECT(c, UNSUPPORTED, "attribute post_transform is '%s'", how);
     return 0;
 }
@@ -225,30 +249,31 @@ static bool tensor_list(onnx_call *c, const char *name, bool is_wanted, view *ou
     return !c->b.status;
 }
 
-/* Sets of members, one behind the other, each of them ended by what is no number. */
-static void sets_read(onnx_call *c, forest *f, uint32_t inner)
+/* Sets of members, one behind the other in the order of the nodes, each of them ended by what is no number. */
+static void sets_read(onnx_call *c, forest *f)
 {
-    view v;
-    if (!f->has_mode[TREE_MEMBER] || !tensor_list(c, "membership_values", true, &v)) return;
+    view v = { 0 };
+    bool has_sets = false;
+    for (uint32_t i = 0; i < f->nodes; i++) has_sets |= f->mode[i] == FOREST_MEMBER;
+    if (!has_sets || !tensor_list(c, "membership_values", true, &v)) return;
     const int64_t count = v.dim[0];
-    int64_t at = 0, most = 0;
-    for (int64_t i = 0, length = 0; i < count; i++) {
-        length = isnan(dtype_load_f64(v.dtype, v.data, i)) ? 0 : length + 1;
-        if (length > most) most = length;
-    }
-    f->sets = (uint32_t)(most ? most : 1);
-    f->set = table(c, size_mul(f->nodes, f->sets), sizeof *f->set);
+    if (count > NODES_MAX) REJECT(c, UNSUPPORTED, "membership_values has %lld values", (long long)count);
+    f->set = forest_table(c, (size_t)f->nodes + 1, sizeof *f->set);
+    f->member = forest_table(c, (size_t)count, sizeof *f->member);
+    int64_t at = 0;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
-        double *set = f->set + (size_t)i * f->sets;
-        for (uint32_t k = 0; k < f->sets; k++) set[k] = (double)NAN;
-        if (i >= inner || f->mode[i] != TREE_MEMBER) continue;
+        f->set[i] = kept;
+        if (f->mode[i] != FOREST_MEMBER) continue;
         if (at >= count) REJECT(c, INVALID_MODEL, "membership_values has too few sets");
-        for (uint32_t k = 0; at < count; k++) {
-            const double x = dtype_load_f64(v.dtype, v.data, at++);
-            if (isnan(x)) break;
-            set[k] = x;
+        for (; at < count; at++) {
+            f->member[kept] = dtype_load_f64(v.dtype, v.data, at);
+            if (isnan(f->member[kept])) break;
+            kept++;
         }
+        at++;
     }
+    if (!c->b.status) f->set[f->nodes] = kept;
 }
 
 typedef struct node_lists {
@@ -283,45 +308,42 @@ static void forest_read(onnx_call *c, forest *f)
 {
     const node_lists l = lists_read(c);
     const int64_t width = call_int(c, "n_targets", 0);
-    if (width < 1 || width > NODES_MAX) REJECT(c, INVALID_MODEL, "attribute n_targets is %lld", (long long)width);
+    if (width < 1 || width > INT32_MAX) REJECT(c, INVALID_MODEL, "attribute n_targets is %lld", (long long)width);
     if (c->b.status) return;
-    const uint32_t inner = l.feature->ints.count;
-    f->leaves = l.target->ints.count;
-    f->nodes = inner + f->leaves;
-    f->trees = l.root->ints.count;
-    f->width = (uint32_t)width;
-    f->type = l.split.dtype;
-    if (!dtype_is_float(f->type)) REJECT(c, INVALID_MODEL, "nodes_splits are of type %s", sinter_dtype_name(f->type));
-    tree_forest_new(c, f);
-    for (uint32_t i = 0; i < inner && !c->b.status; i++) {
+    if (!dtype_is_float(l.split.dtype))
+        REJECT(c, INVALID_MODEL, "nodes_splits are of type %s", sinter_dtype_name(l.split.dtype));
+    *f = (forest){ .nodes = l.feature->ints.count,
+                   .leaves = l.target->ints.count,
+                   .trees = l.root->ints.count,
+                   .targets = (uint32_t)width,
+                   .type = l.split.dtype == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32 };
+    forest_new(c, f, f->leaves);
+    for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
         f->feature[i] = l.feature->ints.at[i];
         f->split[i] = dtype_load_f64(l.split.dtype, l.split.data, i);
         f->mode[i] = (uint8_t)dtype_load_i64(l.mode.dtype, l.mode.data, i);
         f->missing[i] = l.missing && l.missing->ints.at[i] != 0;
-        f->has_missing |= f->missing[i];
-        if (f->mode[i] > TREE_MEMBER) REJECT(c, INVALID_MODEL, "nodes_modes[%u] is %u", i, f->mode[i]);
-        else f->has_mode[f->mode[i]] = true;
-        for (uint32_t k = 0; k < 2; k++) {
+        if (f->mode[i] > FOREST_MEMBER) REJECT(c, INVALID_MODEL, "nodes_modes[%u] is %u", i, f->mode[i]);
+        for (uint32_t k = 0; k < 2 && !c->b.status; k++) {
             const int64_t to = l.hold[k]->ints.at[i], is_leaf = l.is_leaf[k]->ints.at[i] != 0;
-            if (to < 0 || to >= (is_leaf ? f->leaves : inner))
+            if (to < 0 || to >= (is_leaf ? f->leaves : f->nodes))
                 REJECT(c, INVALID_MODEL, "node %u goes on to %lld", i, (long long)to);
-            f->next[2 * i + k] = is_leaf ? inner + to : to;
+            f->next[2 * i + k] = is_leaf ? f->nodes + to : to;
         }
     }
     for (uint32_t i = 0; i < f->trees && !c->b.status; i++) {
         f->root[i] = l.root->ints.at[i];
-        if (f->root[i] < 0 || f->root[i] >= inner)
+        if (f->root[i] < 0 || f->root[i] >= f->nodes)
             REJECT(c, INVALID_MODEL, "tree_roots[%u] is %lld", i, (long long)f->root[i]);
     }
     for (uint32_t i = 0; i < f->leaves && !c->b.status; i++) {
         const int64_t target = l.target->ints.at[i];
-        f->next[2 * (inner + i)] = f->next[2 * (inner + i) + 1] = inner + i;
         if (target < 0 || target >= width) REJECT(c, INVALID_MODEL, "leaf_targetids[%u] is %lld", i, (long long)target);
-        for (uint32_t k = 0; k < f->width && !c->b.status; k++)
-            f->weight[(size_t)i * f->width + k] =
-                k == target ? dtype_load_f64(l.weight.dtype, l.weight.data, i) : (double)NAN;
+        f->pair[i + 1] = i + 1;
+        f->target[i] = (uint32_t)target;
+        f->weight[i] = dtype_load_f64(l.weight.dtype, l.weight.data, i);
     }
-    if (!c->b.status) sets_read(c, f, inner);
+    if (!c->b.status) sets_read(c, f);
 }
 
 void convert_tree_ensemble(onnx_call *c)
@@ -336,7 +358,7 @@ void convert_tree_ensemble(onnx_call *c)
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     if (!c->b.status) forest_read(c, &f);
     if (c->b.status) return;
-    const ir_value_id y = tree_answer(c, &f, x, kinds[kind]);
+    const ir_value_id y = forest_build(c, &f, x, kinds[kind]);
     if (c->b.status) return;
     c->out[0] = quirk_post_transform(c, transforms[after], build_typed(&c->b, y, call_type(c, x)));
 }

@@ -8,6 +8,7 @@
  * It finds its weights there only if the weights of the whole network stay there. If they do not, each launch of the
  * chain reads another copy of the weights. */
 #include "base/os.h"
+#include "ops/tree.h"
 #include "tune/bench.h"
 
 #include <math.h>
@@ -118,6 +119,19 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     return repeat(b, x->plain.at, bytes, x->size);
 }
 
+/* Trees are walked in tables that are ones: their kernels check them. */
+static void fill_operand(const tune_bench *b, operand *x)
+{
+    const problem *p = b->p;
+    if (p->op != OP_tree_ensemble || x != &b->at[1] || x->v.dtype != SINTER_DTYPE_U32) {
+        fill(x->v.dtype, x->v.data, count_of(x));
+        return;
+    }
+    const attrs_tree_ensemble *a = p->attrs;
+    const view *in = &b->at[0].v;
+    tree_make(x->v.data, x->v.dim[0], a->trees, a->targets, in->dim[1], in->dtype, 1, false);
+}
+
 static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool is_read)
 {
     if (!x->copies) return SINTER_OK;
@@ -125,7 +139,7 @@ static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool
     const size_t pitch = size_align(x->size, BENCH_PITCH);
     x->v.data = arena_alloc(&b->a, b->is_on_device ? x->size : size_mul(pitch, x->copies), 64);
     if (!x->v.data) return FAIL_MEMORY(b->e, "measuring");
-    fill(x->v.dtype, x->v.data, count_of(x));
+    fill_operand(b, x);
     if (x->length) *(int64_t *)x->v.data = x->length;
     for (uint32_t c = 1; !b->is_on_device && c < x->copies; c++)
         memcpy((char *)x->v.data + c * pitch, x->v.data, x->size);

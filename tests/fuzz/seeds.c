@@ -396,6 +396,39 @@ static bytes worded(void)
     return g;
 }
 
+/* Two trees of two targets: comparisons of both kinds, leaves with one weight and with more. */
+static bytes trees(void)
+{
+    static const char *const modes[] = {
+        "BRANCH_LEQ", "BRANCH_EQ", "LEAF", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"
+    };
+    static const float split[] = { 0.25f, 0, 0, 0, 0, -0.5f, 0, 0 }, weight[] = { 1, 2, 3, -4, -5, 6, 7 };
+    bytes g = inputs(), n = node_of("TreeEnsembleRegressor", "x", "y"), mode = { 0 }, number[2] = { { 0 }, { 0 } };
+    bytes_text(&n, 7, "ai.onnx.ml");
+    bytes_put(&n, 5, attr_ints("nodes_treeids", DIMS(0, 0, 0, 0, 0, 1, 1, 1)));
+    bytes_put(&n, 5, attr_ints("nodes_nodeids", DIMS(0, 1, 2, 3, 4, 0, 1, 2)));
+    bytes_put(&n, 5, attr_ints("nodes_featureids", DIMS(3, 0, 0, 0, 0, 1, 0, 0)));
+    bytes_put(&n, 5, attr_ints("nodes_truenodeids", DIMS(1, 3, 0, 0, 0, 1, 0, 0)));
+    bytes_put(&n, 5, attr_ints("nodes_falsenodeids", DIMS(2, 4, 0, 0, 0, 2, 0, 0)));
+    bytes_put(&n, 5, attr_ints("target_treeids", DIMS(0, 0, 0, 0, 1, 1, 1)));
+    bytes_put(&n, 5, attr_ints("target_nodeids", DIMS(2, 3, 3, 4, 1, 1, 2)));
+    bytes_put(&n, 5, attr_ints("target_ids", DIMS(0, 0, 1, 1, 0, 1, 0)));
+    bytes_put(&n, 5, onnx_attr_int("n_targets", 2));
+    bytes_text(&mode, 1, "nodes_modes");
+    for (uint32_t i = 0; i < COUNT(modes); i++) bytes_text(&mode, 9, modes[i]);
+    bytes_int(&mode, 20, 8);
+    bytes_put(&n, 5, mode);
+    for (uint32_t k = 0; k < 2; k++) {
+        bytes_text(&number[k], 1, k ? "target_weights" : "nodes_values");
+        bytes_data(&number[k], 7, k ? weight : split, k ? sizeof weight : sizeof split); /* packed */
+        bytes_int(&number[k], 20, 6);
+        bytes_put(&n, 5, number[k]);
+    }
+    bytes_put(&g, 1, n);
+    out(&g, "y", F32, 2);
+    return g;
+}
+
 /* A function with two nodes, of which each may be the function before it. */
 static bytes function(const char *name, const char *inner)
 {
@@ -462,10 +495,10 @@ static bytes decoding(void)
 bytes seed_model(uint32_t which)
 {
     static bytes (*const make[SEED_MODELS - 1])(void) = { nested,      late_branch, growing, scanned, joined, unbounded,
-                                                          conditional, captured,    handed,  packed,  worded };
+                                                          conditional, captured,    handed,  packed,  worded, trees };
     if (which == SEED_MODELS - 1) return with_functions();
     bytes m = onnx_model_bytes(make[which](), make[which] == packed || make[which] == worded ? 21 : 18);
-    if (make[which] == worded) {
+    if (make[which] == worded || make[which] == trees) {
         bytes o = { 0 };
         bytes_text(&o, 1, "ai.onnx.ml");
         bytes_int(&o, 2, 1);

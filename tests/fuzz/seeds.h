@@ -10,7 +10,7 @@ enum { SEED_MAX = 64 };
 
 /* Models that make control flow nest, sizes that data decides, storages that grow. Each has inputs x: f32[n,4], c: bool
  * and t: i64, and a result y. The caller frees .at. */
-enum { SEED_MODELS = 12 };
+enum { SEED_MODELS = 13 };
 bytes    seed_model(uint32_t which);
 /* Engines of all samples and models, some at each instruction set; returns how many. The caller frees each. */
 uint32_t seed_engines(image out[SEED_MAX]);

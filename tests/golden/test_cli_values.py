@@ -107,7 +107,12 @@ class Forest:
 
 
     def old_attributes(self, aggregate):
-        """Of TreeEnsembleRegressor: leaves are nodes behind the others."""
+        """Of TreeEnsembleRegressor."""
+        return (self.old_lists("target") + onnx.integer("n_targets", self.targets) +
+                text_attribute("aggregate_function", ["AVERAGE", "SUM", "MIN", "MAX"][aggregate]))
+
+    def old_lists(self, prefix):
+        """Leaves are nodes behind the others."""
         names = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
         inner, tree = len(self.nodes), {}
 
@@ -124,10 +129,10 @@ class Forest:
                 onnx.ints("nodes_missing_value_tracks_true", [node(i, "missing", 0) for i in all_]),
                 floats_attribute("nodes_values", [node(i, "split", 0) for i in all_]),
                 texts_attribute("nodes_modes", [names[self.nodes[i]["mode"]] if i < inner else "LEAF" for i in all_]),
-                onnx.ints("target_treeids", [tree[inner + i] for i in range(len(self.leaves))]),
-                onnx.ints("target_nodeids", [inner + i for i in range(len(self.leaves))]),
-                onnx.ints("target_ids", [t for t, _ in self.leaves]), floats_attribute("target_weights", [w for _, w in self.leaves]),
-                onnx.integer("n_targets", self.targets), text_attribute("aggregate_function", ["AVERAGE", "SUM", "MIN", "MAX"][aggregate])]
+                onnx.ints(prefix + "_treeids", [tree[inner + i] for i in range(len(self.leaves))]),
+                onnx.ints(prefix + "_nodeids", [inner + i for i in range(len(self.leaves))]),
+                onnx.ints(prefix + "_ids", [t for t, _ in self.leaves]),
+                floats_attribute(prefix + "_weights", [w for _, w in self.leaves])]
         for side in "false", "true":
             made.append(onnx.ints("nodes_%snodeids" % side, [self.nodes[i][side] + (inner if self.nodes[i][side + "leaf"] else 0)
                                                              if i < inner else 0 for i in all_]))
@@ -153,6 +158,33 @@ def check_trees(folder, seed):
         bytes_ = model(node, [onnx.value("x", ["N", features])], [onnx.value("y", ["N", targets])], "ai.onnx.ml", 3)
         failed += run(folder, bytes_, {"x": npy(x)}, "old trees %d" % seed, wanted)
     return failed
+
+
+def check_classifier(folder, chance):
+    """Of two classes the leaves say one score, which is a probability where no weight is below 0."""
+    features, classes, rows = chance.randint(1, 4), chance.randint(2, 4), chance.randint(1, 7)
+    forest = Forest(chance, features, 1 if classes == 2 else classes, list(range(6)))
+    if classes == 2 and chance.random() < 0.5:
+        forest.leaves = [(t, abs(w) / 4) for t, w in forest.leaves]
+    is_share = classes == 2 and min(w for _, w in forest.leaves) >= 0
+    is_text = chance.random() < 0.5
+    labels = ["c%d" % i for i in range(classes)] if is_text else chance.sample(range(-9, 10), classes)
+    x = [[chance.choice([float("nan")] + [v / 2 for v in range(-4, 5)] * 2) for _ in range(features)] for _ in range(rows)]
+    scores, found = [], []
+    for row in x:
+        answer = forest.answer(row, 1)
+        if classes == 2:
+            answer = [1 - answer[0] if is_share else -answer[0], answer[0]]
+            found.append(labels[answer[1] > (0.5 if is_share else 0)])
+        else:
+            found.append(labels[answer.index(max(answer))])
+        scores += answer
+    node = onnx.data(1, onnx.data(1, "x") + onnx.data(2, "l") + onnx.data(2, "y") + onnx.data(4, "TreeEnsembleClassifier") +
+                     onnx.data(7, "ai.onnx.ml") + forest.old_lists("class") +
+                     (texts_attribute("classlabels_strings", labels) if is_text else onnx.ints("classlabels_int64s", labels)))
+    return answers(folder, node, [("x", onnx.FLOAT, ["N", features], npy(x))],
+                   [("l", STRING if is_text else I64, read_texts if is_text else read_ints), ("y", onnx.FLOAT, read_npy)],
+                   "TreeEnsembleClassifier", [([rows], found), scores], "ai.onnx.ml", 3)
 
 
 # ---- text: bytes, filled up with zeros to one width ----
@@ -444,7 +476,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(SEEDS):
             failed += check_trees(folder, seed)
-            for check in (check_concat, check_equal, check_split, check_normalizer, check_label, check_moves, check_sequence,
+            for check in (check_classifier, check_concat, check_equal, check_split, check_normalizer, check_label, check_moves, check_sequence,
                           check_optional, check_optional_taken):
                 failed += check(folder, random.Random(seed))
     return 1 if failed else 0

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { G_ENVS = 4, G_LANES = 3, G_IN = 24, G_OUT = 6, G_ATTRS = 16, G_SYMBOLS = 8, G_PROFILES = 3,
+enum { G_ENVS = 4, G_LANES = 3, G_IN = 24, G_OUT = 6, G_ATTRS = 18, G_SYMBOLS = 8, G_PROFILES = 3,
        G_IO = 256 };            /* inputs of a model, and outputs */
 #define G_NONE UINT32_MAX
 #define G_STRING 8      /* ONNX's number of text */
@@ -68,12 +68,12 @@ typedef struct gattr {
     char name[32];
     gattr_kind kind;
     int64_t i;                              /* GA_GRAPH: the scope */
-    double f;                               /* GA_TENSOR: one element of `dtype`, in a tensor of rank 1 */
+    double f;                               /* GA_TENSOR of `dtype` and rank 1: its element, where count is 0 */
     sinter_dtype dtype;
     uint32_t count;
     int64_t ints[16];
-    double reals[8];
-    char text[96];                          /* GA_TEXTS: words with a space between */
+    double reals[16];                       /* GA_REALS, and elements of GA_TENSOR */
+    char text[192];                         /* GA_TEXTS: words with a space between */
 } gattr;
 
 typedef struct gnode {

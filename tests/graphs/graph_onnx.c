@@ -71,12 +71,16 @@ static bytes attr_bytes(const gmodel *m, const gattr *a)
     }
     if (a->kind == GA_GRAPH) bytes_put(&b, 6, graph_bytes(m, (uint32_t)a->i));
     if (a->kind == GA_TENSOR) {
-        uint8_t raw[8] = { 0 };
-        if (dtype_is_float(a->dtype)) dtype_store_f64(a->dtype, raw, 0, a->f);
-        else dtype_store_i64(a->dtype, raw, 0, (int64_t)a->f);
+        uint8_t raw[8 * COUNT_OF(a->reals)] = { 0 };
+        const uint32_t count = a->count ? a->count : 1;
+        for (uint32_t i = 0; i < count; i++) {
+            const double x = a->count ? a->reals[i] : a->f;
+            if (dtype_is_float(a->dtype)) dtype_store_f64(a->dtype, raw, i, x);
+            else dtype_store_i64(a->dtype, raw, i, (int64_t)x);
+        }
         bytes_put(&b, 5,
-                  onnx_tensor_bytes("", onnx_type_of(a->dtype), (const int64_t[]){ 1 }, 1, raw,
-                                    sinter_dtype_bits(a->dtype) / 8));
+                  onnx_tensor_bytes("", onnx_type_of(a->dtype), (const int64_t[]){ count }, 1, raw,
+                                    count * sinter_dtype_bits(a->dtype) / 8));
     }
     bytes_int(&b, 20, type[a->kind]);
     return b;
@@ -151,16 +155,25 @@ static bool is_used(const gmodel *m, const char *domain)
     return false;
 }
 
+/* The operator for trees that version 5 of ai.onnx.ml has, and that deprecates the others. */
+static bool has_trees(const gmodel *m)
+{
+    for (uint32_t i = 0; i < m->node.count; i++)
+        if (!m->node.at[i].is_dead && strcmp(m->node.at[i].op, "ai.onnx.ml.TreeEnsemble") == 0) return true;
+    return false;
+}
+
 bytes gmodel_onnx(const gmodel *m)
 {
     bytes model = { 0 };
     bytes_int(&model, 1, m->opset < 19 ? 8 : m->opset < 21 ? 9 : m->opset < 23 ? 10 : 11);
-    static const struct {
+    const struct {
         const char *domain;
         int64_t version;
-    } other[] = {
-        { "com.microsoft", 1 }, { "ai.onnx.ml", 3 }, { "ai.onnx.preview", 1 }, { "ai.onnx.preview.training", 1 }
-    };
+    } other[] = { { "com.microsoft", 1 },
+                  { "ai.onnx.ml", has_trees(m) ? 5 : 3 },
+                  { "ai.onnx.preview", 1 },
+                  { "ai.onnx.preview.training", 1 } };
     for (uint32_t i = 0; i <= COUNT_OF(other); i++) {
         bytes o = { 0 };
         if (i > 2 && !is_used(m, other[i - 1].domain)) continue; /* few runtimes know them */

@@ -2,6 +2,8 @@
 /* graph_ops_values.c - rows of operators for training, of previews, and of what looks values up in lists. */
 #include "graph_ops.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A tensor with its gradient and its states, which must not be negative. arg: states */
@@ -126,6 +128,178 @@ static bool learned(grow *g, const gop *op)
     return grow_end(g, n, op->arg == CLASSIFIER ? 2 : 1) != G_NONE;
 }
 
+/* ---- trees: as many as fit into the lists of an attribute ---- */
+
+enum { TREE_NODES = 16 };
+typedef struct tree_node {
+    int64_t tree, number, feature, yes, no, mode, missing; /* mode: 0 a leaf, else 1 more than in TreeEnsemble */
+    double split;
+} tree_node;
+
+static int64_t trees_grow(grow *g, int64_t features, int64_t modes, tree_node *n, int64_t *trees)
+{
+    int64_t count = 0;
+    *trees = grow_between(g, 1, 3);
+    for (int64_t t = 0; t < *trees; t++) {
+        const int64_t first = count, inner = grow_between(g, 0, 2);
+        n[count++] = (tree_node){ .tree = t };
+        for (int64_t i = 0; i < inner; i++) {
+            int64_t at = first + grow_between(g, 0, count - first - 1);
+            while (n[at].mode) at++; /* the last node is a leaf */
+            n[at].mode = 1 + grow_between(g, 0, modes - 1);
+            n[at].feature = grow_between(g, 0, features - 1);
+            n[at].missing = grow_between(g, 0, 1);
+            n[at].split = (double)grow_between(g, -6, 6) / 4;
+            n[at].yes = count - first;
+            n[at].no = count - first + 1;
+            for (int64_t k = 0; k < 2; k++, count++) n[count] = (tree_node){ .tree = t, .number = count - first };
+        }
+    }
+    return count;
+}
+
+#define FIELD(g, node, name, list, count, field)                                                                       \
+    do {                                                                                                               \
+        int64_t at_[TREE_NODES];                                                                                       \
+        for (int64_t i_ = 0; i_ < (count); i_++) at_[i_] = (list)[i_].field;                                           \
+        grow_list(g, node, name, at_, (uint32_t)(count));                                                              \
+    } while (0)
+
+static void tensor(grow *g, uint32_t node, const char *name, sinter_dtype type, const double *at, int64_t count)
+{
+    gattr *a = gnode_attr(&g->m->node.at[node], name, GA_TENSOR);
+    a->dtype = type;
+    a->count = (uint32_t)count;
+    for (int64_t i = 0; i < count; i++) a->reals[i] = at[i];
+}
+
+static uint32_t rows(grow *g, sinter_dtype type, int64_t features)
+{
+    const gsize d[2] = { grow_size(g), gsize_of(features) };
+    const bool is_row = grow_one_in(g, 8);
+    return grow_shaped(g, type, is_row ? d + 1 : d, is_row ? 1 : 2);
+}
+
+/* The older operators. arg: how many results. */
+static bool trees(grow *g, const gop *op)
+{
+    static const char *const modes[] = { "LEAF",      "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                         "BRANCH_GT", "BRANCH_EQ",  "BRANCH_NEQ" },
+                             *const after[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO" },
+                             *const kinds[] = { "SUM", "AVERAGE", "MIN", "MAX" };
+    const bool is_classifier = op->arg == 2, is_wide = grow_one_in(g, 4);
+    const sinter_dtype type = is_wide ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
+    const int64_t features = grow_between(g, 1, 4), targets = grow_between(g, is_classifier ? 2 : 1, 3),
+                  label[3] = { 5, -2, 9 };
+    tree_node n[TREE_NODES];
+    int64_t count_trees, tree[TREE_NODES], number[TREE_NODES], id[TREE_NODES], weights = 0;
+    double split[TREE_NODES], weight[TREE_NODES];
+    char words[192] = "", name[32];
+    const int64_t count = trees_grow(g, features, 6, n, &count_trees);
+    const bool is_one = is_classifier && targets == 2;
+    for (int64_t i = 0; i < count; i++) {
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? " " : "", modes[n[i].mode]);
+        split[i] = n[i].split;
+        if (n[i].mode) continue;
+        for (int64_t k = 0; k < (is_one ? 1 : 2) && weights < TREE_NODES; k++) {
+            if (k && grow_one_in(g, 2)) continue;
+            tree[weights] = n[i].tree;
+            number[weights] = n[i].number;
+            id[weights] = is_one ? 0 : grow_between(g, 0, targets - 1);
+            weight[weights++] = (double)grow_between(g, -8, 8) / 4;
+        }
+    }
+    const uint32_t x = rows(g, type, features), node = grow_begin(g, op->name);
+    grow_in(g, node, x);
+    FIELD(g, node, "nodes_treeids", n, count, tree);
+    FIELD(g, node, "nodes_nodeids", n, count, number);
+    FIELD(g, node, "nodes_featureids", n, count, feature);
+    FIELD(g, node, "nodes_truenodeids", n, count, yes);
+    FIELD(g, node, "nodes_falsenodeids", n, count, no);
+    if (grow_one_in(g, 2)) FIELD(g, node, "nodes_missing_value_tracks_true", n, count, missing);
+    gattr *mode = gnode_attr(&g->m->node.at[node], "nodes_modes", GA_TEXTS);
+    (void)snprintf(mode->text, sizeof mode->text, "%s", words);
+    const char *prefix = is_classifier ? "class" : "target";
+    (void)snprintf(name, sizeof name, "%s_treeids", prefix);
+    grow_list(g, node, name, tree, (uint32_t)weights);
+    (void)snprintf(name, sizeof name, "%s_nodeids", prefix);
+    grow_list(g, node, name, number, (uint32_t)weights);
+    (void)snprintf(name, sizeof name, "%s_ids", prefix);
+    grow_list(g, node, name, id, (uint32_t)weights);
+    (void)snprintf(name, sizeof name, "%s_weights%s", prefix, is_wide ? "_as_tensor" : "");
+    if (is_wide) {
+        tensor(g, node, name, type, weight, weights);
+        tensor(g, node, "nodes_values_as_tensor", type, split, count);
+    } else {
+        gattr *a = gnode_attr(&g->m->node.at[node], name, GA_REALS);
+        a->count = (uint32_t)weights;
+        for (int64_t i = 0; i < weights; i++) a->reals[i] = weight[i];
+        a = gnode_attr(&g->m->node.at[node], "nodes_values", GA_REALS);
+        a->count = (uint32_t)count;
+        for (int64_t i = 0; i < count; i++) a->reals[i] = split[i];
+        if (grow_one_in(g, 3)) reals(g, node, "base_values", is_one ? 1 : (uint32_t)targets);
+    }
+    grow_text(g, node, "post_transform", is_one ? after[2 * grow_below(g, 2)] : after[grow_below(g, 4)]);
+    if (is_classifier) grow_list(g, node, "classlabels_int64s", label, (uint32_t)targets);
+    else grow_int(g, node, "n_targets", targets);
+    if (!is_classifier) grow_text(g, node, "aggregate_function", kinds[grow_below(g, 4)]);
+    return grow_end(g, node, (uint32_t)op->arg) != G_NONE;
+}
+
+/* TreeEnsemble: nodes and leaves are apart, and a root is a node. */
+static bool ensemble(grow *g, const gop *op)
+{
+    const sinter_dtype type = grow_one_in(g, 3) ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
+    const int64_t features = grow_between(g, 1, 4), targets = grow_between(g, 1, 3);
+    tree_node n[TREE_NODES], inner[TREE_NODES];
+    int64_t roots[TREE_NODES], at[TREE_NODES], target[TREE_NODES], list[2][TREE_NODES], is_leaf[2][TREE_NODES],
+        count_trees, nodes = 0, leaves = 0, members = 0, first = 0;
+    double split[TREE_NODES], mode[TREE_NODES], weight[TREE_NODES], member[TREE_NODES];
+    const int64_t count = trees_grow(g, features, grow_one_in(g, 2) ? 7 : 6, n, &count_trees);
+    for (int64_t i = 0; i < count; i++) {
+        if (!n[i].mode && !n[i].number && (i + 1 == count || n[i + 1].tree != n[i].tree)) return false;
+        at[i] = n[i].mode ? nodes++ : leaves++;
+    }
+    int64_t count_roots = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!n[i].number) first = i;
+        if (!n[i].number) roots[count_roots++] = at[i];
+        if (!n[i].mode) {
+            target[at[i]] = grow_between(g, 0, targets - 1);
+            weight[at[i]] = (double)grow_between(g, -8, 8) / 4;
+            continue;
+        }
+        inner[at[i]] = n[i];
+        split[at[i]] = n[i].split;
+        mode[at[i]] = (double)(n[i].mode - 1);
+        for (int64_t k = 0; k < 2; k++) {
+            const int64_t to = first + (k ? n[i].yes : n[i].no);
+            list[k][at[i]] = at[to];
+            is_leaf[k][at[i]] = !n[to].mode;
+        }
+        for (int64_t k = 0; n[i].mode == 7 && k < 2; k++) member[members++] = (double)grow_between(g, -6, 6) / 4;
+        if (n[i].mode == 7) member[members++] = (double)NAN;
+    }
+    const uint32_t x = rows(g, type, features), node = grow_begin(g, op->name);
+    grow_in(g, node, x);
+    grow_list(g, node, "tree_roots", roots, (uint32_t)count_roots);
+    FIELD(g, node, "nodes_featureids", inner, nodes, feature);
+    grow_list(g, node, "nodes_truenodeids", list[1], (uint32_t)nodes);
+    grow_list(g, node, "nodes_falsenodeids", list[0], (uint32_t)nodes);
+    grow_list(g, node, "nodes_trueleafs", is_leaf[1], (uint32_t)nodes);
+    grow_list(g, node, "nodes_falseleafs", is_leaf[0], (uint32_t)nodes);
+    if (grow_one_in(g, 2)) FIELD(g, node, "nodes_missing_value_tracks_true", inner, nodes, missing);
+    grow_list(g, node, "leaf_targetids", target, (uint32_t)leaves);
+    tensor(g, node, "leaf_weights", type, weight, leaves);
+    tensor(g, node, "nodes_splits", type, split, nodes);
+    tensor(g, node, "nodes_modes", SINTER_DTYPE_U8, mode, nodes);
+    if (members) tensor(g, node, "membership_values", type, member, members);
+    grow_int(g, node, "n_targets", targets);
+    grow_int(g, node, "aggregate_function", grow_between(g, 0, 3));
+    grow_int(g, node, "post_transform", grow_between(g, 0, 3));
+    return grow_end(g, node, 1) != G_NONE;
+}
+
 #define TEXT "text is no operand of random graphs: tests/golden/test_cli_values.py makes it"
 #define NO(name, why)                                                                                                  \
     {                                                                                                                  \
@@ -133,7 +307,6 @@ static bool learned(grow *g, const gop *op)
     }
 #define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
 #define CODES "every code and scale of random models is compared with NumPy: tests/python/test_onnx_trt.py"
-#define TREES "its attributes are lists of nodes: tests/golden/test_cli_values.py makes trees"
 /* clang-format off */
 #define TRAINING "ai.onnx.preview.training."
 #define ML "ai.onnx.ml."
@@ -147,7 +320,9 @@ const gop gops_values[] = {
     { ML "LinearRegressor", 1, 0, 1, learned, REGRESSOR, 0, 0 },
     { ML "LinearClassifier", 1, 0, 1, learned, CLASSIFIER, 0, 0 },
     { ML "OneHotEncoder", 1, 0, 1, learned, ENCODER, 0, 0 },
-    NO(ML "TreeEnsembleRegressor", TREES), NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
+    { ML "TreeEnsembleRegressor", 1, 0, 2, trees, 1, 0, 0 },
+    { ML "TreeEnsembleClassifier", 1, 0, 2, trees, 2, 0, 0 },
+    { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
     NO("trt.DequantizeLinear", CODES), NO("trt.TRT_INT4DequantizeLinear", CODES),

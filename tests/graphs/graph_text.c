@@ -78,15 +78,17 @@ static void print_attr(const gattr *a, text *o)
     case GA_TEXTS: text_printf(o, "~\"%s\"", a->text); return;
     case GA_TENSOR:
         text_printf(o, "%s:", sinter_dtype_name(a->dtype));
+        if (a->count) break;
         text_f64(o, a->f);
         return;
     case GA_GRAPH: text_printf(o, "graph"); return;
     default: break;
     }
+    const bool is_real = a->kind == GA_REALS || a->kind == GA_TENSOR;
     text_printf(o, a->kind == GA_REALS ? "~[" : "[");
     for (uint32_t i = 0; i < a->count; i++) {
         if (i) text_printf(o, ",");
-        if (a->kind == GA_REALS) text_f64(o, a->reals[i]);
+        if (is_real) text_f64(o, a->reals[i]);
         else text_printf(o, "%lld", (long long)a->ints[i]);
     }
     text_printf(o, "]");
@@ -303,7 +305,7 @@ static bool attr_of(reader *r, gnode *n)
     if (is_next(r, '[')) {
         a->kind = is_real ? GA_REALS : GA_INTS;
         while (!is_next(r, ']')) {
-            if (is_real ? a->count == 8 || !number(r, &a->reals[a->count])
+            if (is_real ? a->count == COUNT_OF(a->reals) || !number(r, &a->reals[a->count])
                         : a->count == 16 || !whole(r, &a->ints[a->count]))
                 return bad(r, "a number was expected");
             a->count++;
@@ -325,6 +327,15 @@ static bool attr_of(reader *r, gnode *n)
     char *colon = strchr(word, ':');
     scan value = scan_of(colon ? colon + 1 : "", colon ? strlen(colon + 1) : 0);
     a->kind = GA_TENSOR;
+    if (colon && !colon[1] && is_next(r, '[')) {
+        while (!is_next(r, ']')) {
+            if (a->count == COUNT_OF(a->reals) || !number(r, &a->reals[a->count]))
+                return bad(r, "a number was expected");
+            a->count++;
+            (void)is_next(r, ',');
+        }
+        return dtype_parse(word, (size_t)(colon - word), &a->dtype) || bad(r, "an unknown type");
+    }
     return (colon && dtype_parse(word, (size_t)(colon - word), &a->dtype) && scan_f64(&value, &a->f)) ||
            bad(r, "an unknown kind of attribute");
 }
