@@ -4,8 +4,8 @@
  *
  * A step is two dependent loads, a comparison and an addition, without a branch: about ten instructions. The eight are
  * rows in one tree, or trees for one row where fewer rows are left. Either way a row's weights are added in the order
- * of the trees, in double: a result does not depend on the rows beside it. Vectors with gathers take as long: each of
- * the four gathers of a step reads its lanes one by one. */
+ * of the trees, in double: a result does not depend on the rows beside it. Vectors were not tried: a step would take
+ * four gathers, each of which reads its lanes one by one. */
 #ifndef CPU_TREES_H
 #define CPU_TREES_H
 
