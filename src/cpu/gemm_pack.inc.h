@@ -231,12 +231,13 @@ static inline void pack_wide(void *dst, const void *src, int64_t k, int32_t cols
     uint32_t *d = dst;
     const int8_t *s = src;
     for (int64_t i = 0; i < k; i += 2, d += width, s += 2 * row_stride) {
-        const int64_t next = i + 1 < k ? row_stride : 0; /* a missing term is multiplied with 0 */
-        if (col_stride == 1)
-            for (int32_t j = 0; j < cols; j++) d[j] = (uint16_t)s[j] | (uint32_t)(int32_t)s[j + next] << 16;
+        if (i + 1 == k)
+            for (int32_t j = 0; j < cols; j++) d[j] = (uint32_t)(uint16_t)s[j * col_stride];
+        else if (col_stride == 1)
+            for (int32_t j = 0; j < cols; j++) d[j] = (uint16_t)s[j] | (uint32_t)(int32_t)s[j + row_stride] << 16;
         else
             for (int32_t j = 0; j < cols; j++)
-                d[j] = (uint16_t)s[j * col_stride] | (uint32_t)(int32_t)s[j * col_stride + next] << 16;
+                d[j] = (uint16_t)s[j * col_stride] | (uint32_t)(int32_t)s[j * col_stride + row_stride] << 16;
         for (int32_t j = cols; j < width; j++) d[j] = 0;
     }
 }

@@ -35,14 +35,16 @@ static inline void v_store(float *p, vec v)
 {
     _mm256_storeu_ps(p, v);
 }
-/* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. */
+/* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. Some CPUs
+ * take ten times as long for a store with a mask as for one without. */
 static inline vec v_load_n(const float *p, int n)
 {
-    return _mm256_maskload_ps(p, v_mask(n));
+    return n == VEC_LANES ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, v_mask(n));
 }
 static inline void v_store_n(float *p, vec v, int n)
 {
-    _mm256_maskstore_ps(p, v_mask(n), v);
+    if (n == VEC_LANES) _mm256_storeu_ps(p, v);
+    else _mm256_maskstore_ps(p, v_mask(n), v);
 }
 static inline vec v_add(vec a, vec b)
 {

@@ -392,6 +392,7 @@ static conv_case conv_of(gemm_unit unit, numbers *r)
     s->x_dim[1] = s->x_dim[2] * s->in[2];
     s->x_dim[0] = s->x_image = s->in[1] * s->in[2] * s->c_in;
     s->unit = unit;
+    s->has_zeros = is_integer && bits >> 6 & 1;
     s->is_converted = k.x != gemm_unit_type(unit);
     return k;
 }
