@@ -92,8 +92,8 @@ static inline bool test_is_full(void)
     return scale && !strcmp(scale, "full");
 }
 
-/* A count for a long loop: `quick` by default, `full` where the long form was asked for. AddressSanitizer makes everything
- * several times slower: with it a third of `quick`, since the same test runs without it, too. */
+/* A count for a long loop: `quick` by default, `full` where the long form was asked for. AddressSanitizer makes all of
+ * it several times slower: with it a third of `quick`, since the same test runs without it, too. */
 static inline long test_scale(long quick, long full)
 {
 #ifdef __SANITIZE_ADDRESS__

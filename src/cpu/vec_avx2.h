@@ -35,8 +35,8 @@ static inline void v_store(float *p, vec v)
 {
     _mm256_storeu_ps(p, v);
 }
-/* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. Some CPUs
- * take ten times as long for a store with a mask as for one without. */
+/* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. A store
+ * with a mask takes some CPUs ten times as long as one without. */
 static inline vec v_load_n(const float *p, int n)
 {
     return n == VEC_LANES ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, v_mask(n));
