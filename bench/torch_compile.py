@@ -121,7 +121,7 @@ def measure(model, threads, options):
             way.end()
     for way in ways:
         found[way.name] = (statistics.median(way.times), way.about)
-    return found
+    return {name: found[name] for name in options.ways.split(",")}
 
 
 def row_of(model, threads, found):
