@@ -92,14 +92,13 @@ static inline bool test_is_full(void)
     return scale && !strcmp(scale, "full");
 }
 
-/* A count for a long loop: `quick` by default, `full` where the long form was asked for. AddressSanitizer makes all of
- * it several times slower: with it a third of `quick`, since the same test runs without it, too. */
+/* A count for a long loop: `quick` by default, `full` where the long form was asked for, a third of `quick` where
+ * SINTER_TEST_SCALE is "third": ./check asks for that under AddressSanitizer, for tests that it also runs without. */
 static inline long test_scale(long quick, long full)
 {
-#ifdef __SANITIZE_ADDRESS__
-    quick = (quick + 2) / 3;
-#endif
-    return test_is_full() ? full : quick;
+    const char *scale = getenv("SINTER_TEST_SCALE");
+    if (scale && !strcmp(scale, "full")) return full;
+    return scale && !strcmp(scale, "third") ? (quick + 2) / 3 : quick;
 }
 
 /* Random bits that are the same everywhere (splitmix64); `state` is any seed. */
