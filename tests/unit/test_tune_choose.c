@@ -203,7 +203,7 @@ static bool misses_few(double missed_at, double most)
 static void noise_does_not_decide(void)
 {
     static const double noise[] = { 0.001, 0.01, 0.05 };
-    const uint32_t count = (uint32_t)test_scale(100, 1000);
+    const uint32_t count = test_is_full() ? 1000 : 100;
     for (size_t i = 0; i < COUNT_OF(noise); i++) {
         set_world(20000, noise[i]);
         CHECK(misses_few(missed(w, 0, count), 5));
@@ -220,7 +220,7 @@ static void noise_does_not_decide(void)
 /* A clock that slows down while the tactics are timed one after the other favours none of them. */
 static void drift_does_not_decide(void)
 {
-    const uint32_t count = (uint32_t)test_scale(100, 1000);
+    const uint32_t count = test_is_full() ? 1000 : 100;
     set_world(20000, 0.005);
     w.drift = 2; /* by the second; all takes some hundredths of one */
     CHECK(misses_few(missed(w, 0, count), 5));
