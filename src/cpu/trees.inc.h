@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- * trees.inc.h - the walks of trees.h, for features of f32 and of f64. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trees.inc.h - the walks of trees.h, for features of f32 and of f64. */
 
 INLINE void tree_fold(trees_fold fold, double *sum, double weight)
 {

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- * trees_walk.inc.h - the walks of trees.h for one type of features: included once for each, with TREES_T and
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trees_walk.inc.h - the walks of trees.h for one type of features: included once for each, with TREES_T and
  * TREES_NAME(name) defined. */
 
 INLINE TREES_T TREES_NAME(tree_number)(const tree_row *r)

@@ -120,9 +120,8 @@ def spread(graph, found, device):
         for node in graph.nodes:
             if node.name not in elsewhere or node.op != "call_function":
                 continue
-            users = [u for u in node.users if u.op != "call_function" or u.name in found]
-            together = [node, *(u for u in node.users if u.op == "call_function")] if users or node.name in found else []
-            for n in together:
+            is_wanted = node.name in found or any(u.op != "call_function" or u.name in found for u in node.users)
+            for n in [node, *(u for u in node.users if u.op == "call_function")] if is_wanted else []:
                 is_new = is_new or n.name not in found
                 found.setdefault(n.name, f"'{node.name}' is on {tensors_of(node)[0].device}, the engine is on {device}")
 
