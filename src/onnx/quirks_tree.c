@@ -190,6 +190,7 @@ ir_value_id forest_build(onnx_call *c, const forest *f, ir_value_id x, reduce_ki
 }
 
 /* ---- what all of ai.onnx.ml's models do with their scores, [B, C] ---- */
+
 /* The inverse of the normal distribution: sqrt(2) erf^-1(2 y - 1), by Winitzki's formula as ONNX Runtime has it. With
  * l = log(1 - x^2) and v = 2 / (3.14159 a) + l / 2: erf^-1(x) = sign(x) sqrt(sqrt(v^2 - l / a) - v), a = 0.147. */
 static ir_value_id probit(onnx_call *c, ir_value_id y)
@@ -230,6 +231,7 @@ ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y)
 }
 
 /* ---- TreeEnsemble, of version 5: nodes and leaves have tables of their own ---- */
+
 static const onnx_attr *int_list(onnx_call *c, const char *name, bool is_wanted)
 {
     const onnx_attr *a = call_attr(c, name);
