@@ -237,7 +237,7 @@ def hostile(rng):
 def test_hostile_plugins():
     """Every mistake is a named failure; none is swallowed, none takes the process."""
     rng, met = random.Random(7), {}
-    for _ in range(int(os.environ.get("SINTER_TEST_SCALE") or 150)):
+    for _ in range(1000 if os.environ.get("SINTER_TEST_SCALE") == "full" else 150):
         functions, where, kind = hostile(rng)
         made = sinter.Plugin("Bad", functions.pop("shapes"), **functions)
         plugins = sinter.Plugins(made, check=rng.random() < 0.5)
