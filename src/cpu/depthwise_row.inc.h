@@ -225,24 +225,23 @@ static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int6
 }
 
 typedef void dw_block_fn(const dw_block *b);
-#define DW(k, s, r, u)                                                                                                 \
-    static void dw_##k##_##s##_##r##_##u(const dw_block *b)                                                            \
+#define DW(name, k, s, r, u, masked)                                                                                   \
+    static void name(const dw_block *b)                                                                                \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, 0, 0);                                                                                   \
+        dw_run(b, k, s, r, u, masked, 0);                                                                              \
     }                                                                                                                  \
-    static void dw_##k##_##s##_##r##_##u##_partial(const dw_block *b)                                                  \
+    static void name##_narrow(const dw_block *b)                                                                       \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, 1, 0);                                                                                   \
-    }                                                                                                                  \
-    static void dw_##k##_##s##_##r##_##u##_narrow(const dw_block *b)                                                   \
-    {                                                                                                                  \
-        dw_run(b, k, s, r, u, 0, 1);                                                                                   \
-    }                                                                                                                  \
-    static void dw_##k##_##s##_##r##_##u##_narrow_partial(const dw_block *b)                                           \
-    {                                                                                                                  \
-        dw_run(b, k, s, r, u, 1, 1);                                                                                   \
+        dw_run(b, k, s, r, u, masked, 1);                                                                              \
     }
-#define DW_SHAPES(k, s) DW(k, s, 1, 4) DW(k, s, 1, 7) DW(k, s, 2, 4) DW(k, s, 2, 7)
+/* Channels that fill no vector have one block, since each is long to compile. */
+#define DW_SHAPES(k, s)                                                                                                \
+    DW(dw_##k##_##s##_1_4, k, s, 1, 4, 0)                                                                              \
+    DW(dw_##k##_##s##_1_7, k, s, 1, 7, 0)                                                                              \
+    DW(dw_##k##_##s##_2_4, k, s, 2, 4, 0)                                                                              \
+    DW(dw_##k##_##s##_2_7, k, s, 2, 7, 0)                                                                              \
+    DW(dw_##k##_##s##_partial, k, s, 1, PARTIAL_OUTPUTS, 1)
+enum { PARTIAL_OUTPUTS = 4 };
 DW_SHAPES(3, 1)
 DW_SHAPES(3, 2)
 DW_SHAPES(5, 1)
@@ -251,15 +250,18 @@ DW_SHAPES(7, 1)
 DW_SHAPES(7, 2)
 
 /* clang-format off */
-#define DW_FOUR(k, s, r, u) { { dw_##k##_##s##_##r##_##u, dw_##k##_##s##_##r##_##u##_partial }, \
-                              { dw_##k##_##s##_##r##_##u##_narrow, dw_##k##_##s##_##r##_##u##_narrow_partial } }
-#define DW_NAMES(k, s) { { DW_FOUR(k, s, 1, 4), DW_FOUR(k, s, 1, 7) }, { DW_FOUR(k, s, 2, 4), DW_FOUR(k, s, 2, 7) } }
-/* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][narrow][partial] */
-static dw_block_fn *const dw_blocks[3][2][2][2][2][2] = {
+#define DW_BOTH(name) { name, name##_narrow }
+#define DW_NAMES(k, s) { { DW_BOTH(dw_##k##_##s##_1_4), DW_BOTH(dw_##k##_##s##_1_7) }, \
+                         { DW_BOTH(dw_##k##_##s##_2_4), DW_BOTH(dw_##k##_##s##_2_7) } }
+#define DW_PARTS(k) { DW_BOTH(dw_##k##_1_partial), DW_BOTH(dw_##k##_2_partial) }
+/* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][narrow] */
+static dw_block_fn *const dw_blocks[3][2][2][2][2] = {
     { DW_NAMES(3, 1), DW_NAMES(3, 2) },
     { DW_NAMES(5, 1), DW_NAMES(5, 2) },
     { DW_NAMES(7, 1), DW_NAMES(7, 2) },
 };
+/* [(kernel - 3) / 2][stride - 1][narrow] */
+static dw_block_fn *const dw_parts[3][2][2] = { DW_PARTS(3), DW_PARTS(5), DW_PARTS(7) };
 /* clang-format on */
 
 static int64_t dw_ceil_div(int64_t a, int64_t b)
@@ -357,66 +359,56 @@ static void dw_pixels(const depthwise_rows *r, const dw_block *all)
     }
 }
 
-/* Blocks of whole vectors of channels first, then the same blocks of the last channels. */
-static void dw_both(const dw_block *b, dw_block_fn *const fn[2], int64_t cols, int64_t taps)
-{
-    const int64_t whole = cols / VEC_LANES * VEC_LANES;
-    dw_block part = *b;
-    part.vectors = cols / VEC_LANES;
-    part.lanes = VEC_LANES;
-    if (whole) fn[0](&part);
-    if (whole == cols) return;
-    dw_last_channels(&part, whole, cols - whole, taps);
-    fn[1](&part);
-}
-
-static void depthwise_rows_run(const depthwise_rows *r)
+/* Rows [first, first + rows) of the outputs, all channels. b->x is column 0 of the image. */
+static dw_block dw_block_of(const depthwise_rows *r, int64_t first, int64_t rows)
 {
     const depthwise_params *p = r->p;
     const depthwise_shape *s = &p->shape;
-    const int64_t cols = s->channels * s->multiplier, taps = s->kernel[0] * s->kernel[1];
-    const int64_t at_y = r->out_y * s->stride[0] - s->pad[0];
-    const int64_t step = depthwise_step(s, 1), stride = s->stride[1] * step / s->dilation[1];
-    const int64_t outputs = p->tactic.cols;
+    const int64_t shift = s->stride[0] * depthwise_step(s, 0) / s->dilation[0];
+    const int64_t at_y = r->out_y * s->stride[0] - s->pad[0] + first * shift * s->dilation[0];
     dw_block b = {
         .x = (const char *)r->x + at_y * s->x_dim[0] * (p->is_narrow ? 2 : 4),
         .w = p->w,
-        .y = r->y,
+        .y = (char *)r->y + first * r->y_row * p->ldy * (r->narrow_y ? 2 : 4),
         .x_size = p->is_narrow ? 2 : 4,
         .y_size = r->narrow_y ? 2 : 4,
-        .residual = r->residual,
+        .residual = r->residual ? r->residual + first * r->y_row * p->epilogue.ldr : NULL,
         .bias = p->epilogue.bias,
         .e = &p->epilogue,
         .x_row = s->dilation[0] * s->x_dim[0],
         .x_col = s->dilation[1] * s->x_dim[1],
         .y_row = r->y_row,
-        .y_col = step,
+        .y_col = depthwise_step(s, 1),
         .ldy = p->ldy,
         .height = s->kernel[0],
-        .shift = s->stride[0] * depthwise_step(s, 0) / s->dilation[0],
-        .rows_out = (int32_t)r->rows,
+        .shift = shift,
+        .rows_out = (int32_t)rows,
+        .vectors = s->channels * s->multiplier / VEC_LANES,
+        .lanes = VEC_LANES,
     };
-    dw_clip(at_y, (r->rows - 1) * b.shift + s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
+    dw_clip(at_y, (rows - 1) * shift + s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
     b.ahead = b.row_end - b.row_begin;
-    b.ahead_rows = p->tactic.ahead ? b.shift * r->rows : 0;
-    if (!depthwise_has_blocks(s)) {
-        dw_pixels(r, &b);
-        return;
-    }
-    const int64_t kind = (s->kernel[1] - 3) / 2;
-    dw_block_fn *const *fn = dw_blocks[kind][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow];
-    const char *x = b.x;
+    b.ahead_rows = p->tactic.ahead ? shift * rows : 0;
+    return b;
+}
+
+/* The channels of `all`, in blocks of so many outputs. */
+static void dw_run_blocks(const depthwise_rows *r, const dw_block *all, dw_block_fn *fn, int64_t outputs)
+{
+    const depthwise_shape *s = &r->p->shape;
+    const int64_t step = all->y_col, stride = s->stride[1] * step / s->dilation[1];
+    const int64_t window = (outputs - 1) * stride + s->kernel[1];
     for (int64_t phase = 0; phase < step && phase < r->pixels; phase++) {
         /* Outputs phase, phase + step, … of this run. */
         const int64_t count = (r->pixels - phase - 1) / step + 1;
         for (int64_t i = 0; i < count;) {
             const int64_t pixel = phase + i * step, at = (r->out_x + pixel) * s->stride[1] - s->pad[1];
             const int64_t there = count - i < outputs ? count - i : outputs;
-            const int64_t window = (outputs - 1) * stride + s->kernel[1];
             int64_t begin, end;
-            b.x = x + at * s->x_dim[1] * b.x_size;
-            b.y = (char *)r->y + pixel * p->ldy * b.y_size;
-            b.residual = r->residual ? r->residual + pixel * p->epilogue.ldr : NULL;
+            dw_block b = *all;
+            b.x += at * s->x_dim[1] * b.x_size;
+            b.y += pixel * b.ldy * b.y_size;
+            if (b.residual) b.residual += pixel * b.e->ldr;
             dw_clip(at, (there - 1) * stride + s->kernel[1], s->dilation[1], s->in[1], &begin, &end);
             b.cols = (uint32_t)(((uint64_t)1 << end) - ((uint64_t)1 << begin));
             b.cols_out = (int32_t)there;
@@ -426,8 +418,29 @@ static void depthwise_rows_run(const depthwise_rows *r)
                 const int64_t inside = left / (outputs * stride) + 1;
                 b.blocks = (count - i) / outputs < inside ? (count - i) / outputs : inside;
             }
-            dw_both(&b, fn, cols, taps);
+            fn(&b);
             i += there * b.blocks;
         }
+    }
+}
+
+static void depthwise_rows_run(const depthwise_rows *r)
+{
+    const depthwise_params *p = r->p;
+    const depthwise_shape *s = &p->shape;
+    const dw_block all = dw_block_of(r, 0, r->rows);
+    if (!depthwise_has_blocks(s)) {
+        dw_pixels(r, &all);
+        return;
+    }
+    const int64_t kind = (s->kernel[1] - 3) / 2, stride = s->stride[1] * all.y_col / s->dilation[1];
+    const int64_t outputs = p->tactic.cols, whole = s->channels / VEC_LANES * VEC_LANES;
+    if (whole)
+        dw_run_blocks(r, &all, dw_blocks[kind][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow], outputs);
+    if (whole == s->channels) return;
+    for (int64_t row = 0; row < r->rows; row++) {
+        dw_block part = dw_block_of(r, row, 1);
+        dw_last_channels(&part, whole, s->channels - whole, s->kernel[0] * s->kernel[1]);
+        dw_run_blocks(r, &part, dw_parts[kind][stride - 1][p->is_narrow], PARTIAL_OUTPUTS);
     }
 }
