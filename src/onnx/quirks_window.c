@@ -258,7 +258,7 @@ static ir_value_id channels_moved(onnx_call *c, ir_value_id x, bool to_last)
 }
 
 /* com.microsoft's NhwcConv, NhwcFusedConv and NhwcMaxPool: the operator of arg between two transposes. */
-static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t more)
+static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t more, bool has_filter)
 {
     const ir_value_id *given = c->in;
     ir_value_id in[4] = { 0 };
@@ -266,6 +266,7 @@ static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t 
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
     for (uint32_t i = 0; i < count && i < 4; i++)
         in[i] = i == 0 || i == more ? channels_moved(c, c->in[i], false) : c->in[i];
+    if (has_filter) in[1] = channels_moved(c, in[1], false);
     if (c->b.status) return;
     c->in = in;
     c->count_in = count < 4 ? count : 4;
@@ -275,14 +276,30 @@ static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t 
     c->out[0] = channels_moved(c, c->out[0], true);
 }
 
+/* Is a filter [M, kernel…, C / groups]? ONNX Runtime's text says [M, C / groups, kernel…]; its kernel for GPUs and the
+ * optimiser that makes NhwcConv have the channels last. Where both fit, it is as the kernel has it. */
+static bool is_filter_channels_last(onnx_call *c, ir_value_id x, ir_value_id w)
+{
+    const uint32_t rank = call_rank(c, w);
+    int64_t channels = 0, size = 0;
+    attr_ints kernel;
+    if (rank < 3 || rank != call_rank(c, x) || !call_size(c, w, rank - 1, &size)) return false;
+    if (!call_size(c, x, rank - 1, &channels) || channels != size * groups_of(c, "group")) return false;
+    if (!call_ints(c, "kernel_shape", &kernel)) return true;
+    for (uint32_t i = 0; i < kernel.count && i < rank - 2; i++)
+        if (!call_size(c, w, i + 1, &size) || size != kernel.at[i]) return false;
+    return true;
+}
+
 void convert_nhwc_conv(onnx_call *c)
 {
-    channels_last(c, convert_fused_conv, 3);
+    const ir_value_id x = call_in(c, 0), w = call_in(c, 1);
+    channels_last(c, convert_fused_conv, 3, c->arg && x && w && is_filter_channels_last(c, x, w));
 }
 
 void convert_nhwc_max_pool(onnx_call *c)
 {
-    channels_last(c, convert_max_pool, 0);
+    channels_last(c, convert_max_pool, 0, false);
 }
 
 void convert_max_pool(onnx_call *c)
