@@ -85,7 +85,8 @@ static size_t sums_size(const conv_shape *s)
 
 size_t depthwise_byte_scratch_size(const conv_shape *s)
 {
-    return size_add(sums_size(s), size_align(size_mul((size_t)taps_of(s) + TAP_GROUP, sizeof(const uint8_t *)), 64));
+    return size_add(size_mul(sums_size(s), 2),
+                    size_align(size_mul((size_t)taps_of(s) + TAP_GROUP, sizeof(const uint8_t *)), 64));
 }
 
 int64_t depthwise_byte_tile_count(const depthwise_byte_params *p)
@@ -96,6 +97,7 @@ int64_t depthwise_byte_tile_count(const depthwise_byte_params *p)
 /* A row of results: where the rows of its windows lie, and the pixels that are done at once. */
 typedef struct row_job {
     const depthwise_byte_params *p;
+    const void *w;
     int64_t at_y, copies;
     const uint8_t *image;
     const uint8_t **tap;
@@ -122,7 +124,7 @@ static void pixels_run(const row_job *j, int64_t first, int64_t count, int64_t c
                 j->tap[tap_at(p->form, s, h, w)] = line && x >= 0 && x < s->in[2] ? line + x * s->x_dim[2] : p->pad;
             }
         }
-        p->fn(sum, j->tap, groups_of(p->form, s), p->w, copies * s->c_in, p->flip);
+        p->fn(sum, j->tap, groups_of(p->form, s), j->w, copies * s->c_in, p->flip);
     }
 }
 
@@ -143,7 +145,7 @@ static void results_run(const row_job *j, int64_t first, int64_t count, int64_t 
                                      .ahead = s->stride[2] * copies,
                                      .count = count,
                                      .channels = copies * s->c_in,
-                                     .w = p->w,
+                                     .w = j->w,
                                      .flip = p->flip });
 }
 
@@ -170,8 +172,8 @@ void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t e
 {
     const conv_shape *s = &p->shape;
     const int64_t run = run_of(s), channels = s->c_in;
-    int32_t *sum = scratch;
-    row_job j = { .p = p, .tap = (const uint8_t **)(void *)((char *)scratch + sums_size(s)) };
+    int32_t *sum = scratch, *seen = p->ones ? (int32_t *)(void *)((char *)scratch + sums_size(s)) : NULL;
+    row_job j = { .p = p, .tap = (const uint8_t **)(void *)((char *)scratch + 2 * sums_size(s)) };
     j.copies = s->stride[2] == 1 && s->x_dim[2] == channels ? copies_of(p->form, s) : 1;
     for (int64_t i = 0; i < taps_of(s) + TAP_GROUP; i++) j.tap[i] = p->pad;
     for (int64_t tile = begin; tile < end; tile++) {
@@ -179,8 +181,11 @@ void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t e
         j.image = p->x + tile / s->out[1] * s->x_image;
         for (int64_t first = 0; first < s->out[2]; first += run) {
             const int64_t pixels = s->out[2] - first < run ? s->out[2] - first : run;
+            j.w = p->w;
             run_sums(&j, first, pixels, sum);
-            p->post(user, tile * s->out[2] + first, pixels, sum, channels);
+            j.w = p->ones;
+            if (seen) run_sums(&j, first, pixels, seen);
+            p->post(user, tile * s->out[2] + first, pixels, sum, seen, channels);
         }
     }
 }

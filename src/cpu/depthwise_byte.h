@@ -21,8 +21,8 @@ typedef struct depthwise_columns {
     int32_t *sum;          /* [count][channels]                                  */
     const uint8_t *row[3]; /* pixel 0 of the rows of the window; NULL: padding   */
     const uint8_t *pad;
-    int64_t step, in;      /* bytes from pixel to pixel; pixels of a row         */
-    int64_t x, ahead;      /* first column of the first window; from one to the next */
+    int64_t step, in; /* bytes from pixel to pixel; pixels of a row         */
+    int64_t x, ahead; /* first column of the first window; from one to the next */
     int64_t count, channels;
     const void *w;
     uint8_t flip;
@@ -37,19 +37,21 @@ typedef struct depthwise_byte_params {
     depthwise_byte_fn *fn;
     void (*columns)(const depthwise_columns *p); /* NULL: none, only where the form is quads */
     depthwise_form form;
-    conv_shape shape;  /* groups == c_in == c_out; strides in bytes */
+    conv_shape shape;       /* groups == c_in == c_out; strides in bytes */
     const uint8_t *x, *pad; /* pad: zero points, not flipped: c_in, at least 64 */
     const void *w;
+    const void *ones; /* a packed filter of ones, so that windows are summed, too; NULL: they are not */
     uint8_t flip;
-    /* Takes sums of pixels [row, row + rows), counted over all images, rows of all channels `ld` apart. */
-    void (*post)(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld);
+    /* Takes sums of pixels [row, row + rows), counted over all images, rows of all channels `ld` apart. seen: sums of
+     * the flipped codes in the windows, as many, or NULL. */
+    void (*post)(void *user, int64_t row, int64_t rows, int32_t *sum, const int32_t *seen, int64_t ld);
 } depthwise_byte_params;
 
 size_t depthwise_byte_pack_size(depthwise_form form, const conv_shape *s);
 /* w: strides of {channel, height, width}. flip: of the weights. sum: [c_in], of each channel's flipped weights. */
 void depthwise_byte_pack(depthwise_form form, const conv_shape *s, const uint8_t *w, const int64_t stride[3],
                          uint8_t flip, void *dst, int32_t *sum);
-size_t depthwise_byte_scratch_size(const conv_shape *s);
+size_t depthwise_byte_scratch_size(const conv_shape *s); /* with room for sums of windows */
 int64_t depthwise_byte_tile_count(const depthwise_byte_params *p);
 void depthwise_byte_run(const depthwise_byte_params *p, int64_t begin, int64_t end, void *scratch, void *user);
 

@@ -26,6 +26,8 @@ typedef struct integer_set {
     uint32_t (*sum)(const uint8_t *from, int64_t n, uint8_t flip);
     /* c[j] -= by * a[j] + other * b[j], modulo 2^32. b may be NULL. */
     void (*take_off)(int32_t *c, const int32_t *a, uint32_t by, const int32_t *b, uint32_t other, int64_t n);
+    /* c[j] -= a[j] + b[j] * (s[j] - less), modulo 2^32. */
+    void (*take_off_each)(int32_t *c, const int32_t *a, const int32_t *b, const int32_t *s, uint32_t less, int64_t n);
     /* Codes as terms of A: those with a sign with 128 added, as u8; both kinds as i16. */
     gemm_load_fn *load_signed, *widen, *widen_signed;
 } integer_set;
@@ -40,7 +42,7 @@ typedef struct integer_end {
     uint8_t a_flip, b_flip;
     int64_t za_step, za_rows; /* za_step not 0: a zero point for each of so many rows, again and again */
     int64_t zb_step;
-    int64_t n, k;             /* columns of all groups; terms of a sum */
+    int64_t n, k; /* columns of all groups; terms of a sum */
 } integer_end;
 
 typedef struct integer_run integer_run;
@@ -51,11 +53,11 @@ typedef void integer_rows_fn(const void *user, int64_t batch, int64_t row, int64
 struct integer_run {
     const integer_end *end;
     vm_io io;
-    const int32_t *sum;  /* of B's columns: [n] for each matrix of B */
-    int32_t *less;       /* za * sum, as many */
-    int32_t *zb;         /* NULL where all are 0; else [n] */
+    const int32_t *sum; /* of B's columns: [n] for each matrix of B */
+    int32_t *less;      /* za * sum, as many */
+    int32_t *zb;        /* NULL where all are 0; else [n] */
     const uint8_t *za;
-    bool has_rows;       /* sums of A's rows, or their zero points, are wanted */
+    bool has_rows; /* sums of A's rows, or their zero points, are wanted */
     integer_rows_fn *rows;
     const void *user;
 };

@@ -74,6 +74,22 @@ static void integer_take_off(int32_t *c, const int32_t *a, uint32_t by, const in
     for (; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - by * (uint32_t)a[j] - (b ? other * (uint32_t)b[j] : 0));
 }
 
+static void integer_take_off_each(int32_t *c, const int32_t *a, const int32_t *b, const int32_t *s, uint32_t less,
+                                  int64_t n)
+{
+    int64_t j = 0;
+    for (; j + INTEGER_V <= n; j += INTEGER_V) {
+        u32v x, y, z, v;
+        memcpy(&x, c + j, sizeof x);
+        memcpy(&y, a + j, sizeof y);
+        memcpy(&z, b + j, sizeof z);
+        memcpy(&v, s + j, sizeof v);
+        x -= y + z * (v - less);
+        memcpy(c + j, &x, sizeof x);
+    }
+    for (; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - (uint32_t)a[j] - (uint32_t)b[j] * ((uint32_t)s[j] - less));
+}
+
 static void integer_load_signed(void *dst, const void *src, int64_t n) { codes_flip(dst, src, n, 0x80); }
 
 typedef uint16_t u16v __attribute__((vector_size(2 * INTEGER_V)));
@@ -97,6 +113,7 @@ static const integer_set integer_loops = { .copy = integer_codes_copy,
                                            .add = integer_codes_add,
                                            .sum = integer_codes_sum,
                                            .take_off = integer_take_off,
+                                           .take_off_each = integer_take_off_each,
                                            .load_signed = integer_load_signed,
                                            .widen = integer_widen,
                                            .widen_signed = integer_widen_signed };

@@ -58,32 +58,42 @@ static const char *reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
+/* The taps of axis k, of a window that begins at `at`, which lie inside: [*from, *to). */
+static void taps_inside(const conv_shape *s, int k, int64_t at, int64_t *from, int64_t *to)
+{
+    const int64_t ahead = s->dilation[k];
+    *from = at < 0 ? (ahead - 1 - at) / ahead : 0;
+    *to = at < s->in[k] ? (s->in[k] - 1 - at) / ahead + 1 : 0;
+    if (*to > s->kernel[k]) *to = s->kernel[k];
+    if (*from > *to) *from = *to;
+}
+
 /* Sums of the codes that a pixel's filter sees, of the group of a column. */
-static void window_sums(const conv_shape *s, const uint8_t *x, uint8_t flip, uint8_t pad, int64_t row, int64_t rows,
-                        int64_t col, int64_t *sum)
+static void window_sums(const conv_shape *s, const integer_set *set, const uint8_t *x, uint8_t flip, uint8_t pad,
+                        int64_t row, int64_t rows, int64_t col, int64_t *sum)
 {
     const int64_t channels = s->c_in / s->groups, group = col / (s->c_out / s->groups);
+    const bool is_row = s->x_c == 1 && s->x_dim[2] == channels && s->dilation[2] == 1; /* pixels are adjacent */
     for (int64_t i = 0; i < rows; i++) {
-        int64_t left = row + i, at[3], image;
+        int64_t left = row + i, at[3], from[3], to[3];
         for (int k = 2; k >= 0; k--) {
             at[k] = left % s->out[k] * s->stride[k] - s->pad[k];
             left /= s->out[k];
+            taps_inside(s, k, at[k], &from[k], &to[k]);
         }
-        image = left;
-        uint32_t all = 0;
-        for (int64_t t = 0; t < row_conv_taps(s); t++) {
-            const int64_t tap[3] = { t / s->kernel[2] / s->kernel[1], t / s->kernel[2] % s->kernel[1],
-                                     t % s->kernel[2] };
-            const uint8_t *from = x + image * s->x_image + group * channels * s->x_c;
-            bool is_in = true;
-            for (int k = 0; k < 3; k++) {
-                const int64_t y = at[k] + tap[k] * s->dilation[k];
-                is_in = is_in && y >= 0 && y < s->in[k];
-                from += y * s->x_dim[k];
+        const int64_t wide = to[2] - from[2], inside = (to[0] - from[0]) * (to[1] - from[1]) * wide;
+        uint32_t all = (uint32_t)(channels * (row_conv_taps(s) - inside)) * (uint8_t)(pad ^ flip);
+        for (int64_t d = from[0]; d < to[0]; d++)
+            for (int64_t h = from[1]; h < to[1]; h++) {
+                const uint8_t *line =
+                    x + left * s->x_image + group * channels * s->x_c + (at[0] + d * s->dilation[0]) * s->x_dim[0] +
+                    (at[1] + h * s->dilation[1]) * s->x_dim[1] + (at[2] + from[2] * s->dilation[2]) * s->x_dim[2];
+                if (is_row) all += set->sum(line, wide * channels, flip);
+                for (int64_t w = 0; w < wide && !is_row; w++, line += s->dilation[2] * s->x_dim[2]) {
+                    if (s->x_c == 1) all += set->sum(line, channels, flip);
+                    for (int64_t c = 0; s->x_c != 1 && c < channels; c++) all += (uint8_t)(line[c * s->x_c] ^ flip);
+                }
             }
-            if (!is_in) all += (uint32_t)channels * (uint8_t)(pad ^ flip);
-            for (int64_t c = 0; is_in && c < channels; c++) all += (uint8_t)(from[c * s->x_c] ^ flip);
-        }
         sum[i] = all;
     }
 }
@@ -241,7 +251,7 @@ static void row_sums(const void *user, int64_t batch, int64_t row, int64_t rows,
 {
     (void)batch;
     const job *j = user;
-    window_sums(&j->c.shape, j->c.x, j->r->end.a_flip, j->c.pad_byte, row, rows, col, sum);
+    window_sums(&j->c.shape, j->r->end.set, j->c.x, j->r->end.a_flip, j->c.pad_byte, row, rows, col, sum);
 }
 
 static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c, int64_t ldc)
@@ -299,6 +309,7 @@ typedef struct depthwise_tactic {
 
 typedef struct depthwise_record {
     depthwise_byte_params params;
+    size_t ones_at; /* behind the packed filter and its sums; 0: none */
     size_t work_at, pad_at, scratch_at, scratch;
     integer_end end;
 } depthwise_record;
@@ -357,6 +368,12 @@ static double depthwise_cost(const problem *p, const tactic *t, const kernel_tar
            500;
 }
 
+/* A filter of ones lies behind the sums of the filter where its zero point may be another number than 0. */
+static bool has_ones(const problem *p)
+{
+    return p->in[1].dtype == SINTER_DTYPE_U8 || (p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE);
+}
+
 static size_t depthwise_panels(const problem *p, const tactic *t)
 {
     const conv_shape s = shape_of(p, AT_OPT, GEMM_U8);
@@ -365,7 +382,8 @@ static size_t depthwise_panels(const problem *p, const tactic *t)
 
 static size_t depthwise_pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    return input == 1 ? size_add(depthwise_panels(p, t), sums_size(p)) : 0;
+    if (input != 1) return 0;
+    return size_add(size_mul(depthwise_panels(p, t), has_ones(p) ? 2 : 1), sums_size(p));
 }
 
 static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -374,9 +392,14 @@ static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, co
     const conv_shape s = shape_of(p, AT_OPT, GEMM_U8);
     int64_t stride[5];
     row_filter_strides(src, stride);
+    const size_t panels = depthwise_panels(p, t);
+    int32_t *sum = (int32_t *)(void *)((char *)dst + panels);
+    if (has_ones(p)) { /* first: the sums are of the filter */
+        const uint8_t one = 1;
+        depthwise_byte_pack(form_of(t), &s, &one, (const int64_t[3]){ 0 }, 0, (char *)sum + sums_size(p), sum);
+    }
     depthwise_byte_pack(form_of(t), &s, src->data, (const int64_t[]){ stride[0], stride[3], stride[4] },
-                        src->dtype == SINTER_DTYPE_U8 ? 128 : 0, dst,
-                        (int32_t *)(void *)((char *)dst + depthwise_panels(p, t)));
+                        src->dtype == SINTER_DTYPE_U8 ? 128 : 0, dst, sum);
 }
 
 static size_t depthwise_workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -393,7 +416,7 @@ static size_t depthwise_record_size(const problem *p, const tactic *t)
     return sizeof(depthwise_record) + integer_room(p);
 }
 
-static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld);
+static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, const int32_t *seen, int64_t ld);
 
 static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                     const view *out, void *to)
@@ -406,6 +429,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     r->pad_at = integer_work_size(max.c_out, 1);
     r->scratch_at = size_add(r->pad_at, size_align((size_t)max.c_in, 64));
     r->scratch = depthwise_byte_scratch_size(&max);
+    r->ones_at = has_ones(p) ? size_add(depthwise_panels(p, t), sums_size(p)) : 0;
     r->params.form = form_of(t);
     r->params.fn = level_of(isa)->depthwise_byte;
 #if CPU_HAS_X86
@@ -435,23 +459,18 @@ typedef struct depthwise_job {
 } depthwise_job;
 
 /* Every channel is a group of its own: zero points of weights are taken off a channel at a time. */
-static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld)
+static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, const int32_t *seen, int64_t ld)
 {
     const depthwise_job *j = user;
-    const conv_shape *s = &j->p.shape;
-    if (!j->end.has_rows) {
-        integer_finish(&j->end, 0, 0, row, row, rows, 0, s->c_in, sum, ld);
+    const int64_t channels = j->p.shape.c_in;
+    if (!seen) {
+        integer_finish(&j->end, 0, 0, row, row, rows, 0, channels, sum, ld);
         return;
     }
-    const uint32_t za = (uint8_t)(j->p.pad[0] ^ j->p.flip), k = (uint32_t)j->r->end.k;
+    const uint32_t all = (uint32_t)j->r->end.k * (uint8_t)(j->p.pad[0] ^ j->p.flip);
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t c = 0; c < s->c_in; c++) {
-            int64_t seen = 0;
-            window_sums(s, j->p.x, j->p.flip, j->p.pad[0], row + i, 1, c, &seen);
-            sum[i * ld + c] = (int32_t)((uint32_t)sum[i * ld + c] - (uint32_t)j->end.less[c] -
-                                        (uint32_t)j->end.zb[c] * ((uint32_t)seen - k * za));
-        }
-    integer_ended(&j->end, row, rows, 0, s->c_in, sum, ld);
+        j->r->end.set->take_off_each(sum + i * ld, j->end.less, j->end.zb, seen + i * ld, all, channels);
+    integer_ended(&j->end, row, rows, 0, channels, sum, ld);
 }
 
 static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -472,13 +491,14 @@ static sinter_status depthwise_run(const kernel_run *k)
     j.p.pad = (const uint8_t *)work + r->pad_at;
     j.p.x = k->in[0];
     j.p.w = packed;
+    j.p.ones = j.end.zb ? packed + r->ones_at : NULL;
     row_parallel(k, depthwise_byte_tile_count(&j.p), depthwise_body, &j);
     return SINTER_OK;
 }
 
 const kernel cpu_depthwise_integer = {
     .name = "cpu_depthwise_integer",
-    .abi = 3,
+    .abi = 4,
     .is_strided_out = true,
     .reject = depthwise_reject,
     .tactics = depthwise_tactics,

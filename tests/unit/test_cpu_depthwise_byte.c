@@ -17,7 +17,8 @@ typedef struct seen {
     int64_t rows;
 } seen;
 
-static int32_t wanted(const seen *s, int64_t row, int64_t c)
+/* The sum of a filter, or of ones. */
+static int32_t wanted(const seen *s, int64_t row, int64_t c, bool is_ones)
 {
     const conv_shape *v = &s->p->shape;
     const int64_t x = row % v->out[2], y = row / v->out[2] % v->out[1], image = row / v->out[2] / v->out[1];
@@ -29,16 +30,20 @@ static int32_t wanted(const seen *s, int64_t row, int64_t c)
             const bool is_in = at_y >= 0 && at_y < v->in[1] && at_x >= 0 && at_x < v->in[2];
             const uint8_t code =
                 is_in ? s->p->x[image * v->x_image + at_y * v->x_dim[1] + at_x * v->x_dim[2] + c] : s->p->pad[c];
-            sum += (uint8_t)(code ^ s->p->flip) * (int8_t)s->w[(h * v->kernel[2] + w) * v->c_in + c];
+            sum += (uint8_t)(code ^ s->p->flip) * (is_ones ? 1 : (int8_t)s->w[(h * v->kernel[2] + w) * v->c_in + c]);
         }
     return sum;
 }
 
-static void post(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld)
+static void post(void *user, int64_t row, int64_t rows, int32_t *sum, const int32_t *windows, int64_t ld)
 {
     seen *s = user;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t c = 0; c < s->p->shape.c_in; c++) CHECK_EQ(sum[i * ld + c], wanted(s, row + i, c));
+        for (int64_t c = 0; c < s->p->shape.c_in; c++) {
+            CHECK_EQ(sum[i * ld + c], wanted(s, row + i, c, false));
+            if (windows) CHECK_EQ(windows[i * ld + c], wanted(s, row + i, c, true));
+        }
+    CHECK_EQ(windows != NULL, s->p->ones != NULL);
     s->rows += rows;
 }
 
@@ -91,10 +96,13 @@ static void one(numbers *n, isa_choice machine)
     memset(pad, (int)numbers_in(n, 0, 255), sizeof pad);
     for (size_t i = 0; i < sizeof w; i++) w[i] = (uint8_t)numbers_in(n, 0, 255);
     void *packed = aligned_alloc(64, depthwise_byte_pack_size(p.form, s));
+    void *ones = aligned_alloc(64, depthwise_byte_pack_size(p.form, s));
     int32_t sums[150];
     const size_t scratch_size = depthwise_byte_scratch_size(s);
     char *scratch = aligned_alloc(64, scratch_size + 64);
     memset(scratch, 0xA5, scratch_size + 64);
+    depthwise_byte_pack(p.form, s, (const uint8_t[]){ 1 }, (const int64_t[3]){ 0 }, 0, ones, sums);
+    p.ones = numbers_in(n, 0, 1) ? ones : NULL;
     depthwise_byte_pack(p.form, s, w, (const int64_t[]){ 1, s->kernel[2] * s->c_in, s->c_in }, 0, packed, sums);
     p.x = x;
     p.pad = pad;
@@ -104,6 +112,7 @@ static void one(numbers *n, isa_choice machine)
     CHECK_EQ(found.rows, s->images * s->out[1] * s->out[2]);
     for (size_t i = 0; i < 64; i++) CHECK(scratch[scratch_size + i] == (char)0xA5);
     free(packed);
+    free(ones);
     free(scratch);
     munmap(pages, room + PAGE);
 }
