@@ -45,6 +45,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
+#include "cpu/rows_integer.inc.h"
 #include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"

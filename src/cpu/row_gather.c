@@ -4,7 +4,7 @@
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
-enum { TILE_BYTES = 32768 };
+enum { TILE_BYTES = 32768, PLACES = 1024 };
 
 typedef struct record {
     int64_t outer, axis, count, block; /* block: bytes under one index */
@@ -65,19 +65,23 @@ typedef struct job {
     const kernel_run *k;
 } job;
 
-/* Indices [from, to) of one outer position. x: its data, y: its result. */
-#define PICKS(name, copy)                                                                                              \
-    static void name(const record *r, const kernel_run *k, char *y, const char *x, int64_t from, int64_t to)           \
+/* Where the blocks of n indices from number `first` on begin, in bytes; below 0: outside. */
+static void places(const job *j, int64_t first, int64_t n, int64_t *at)
+{
+    const record *r = j->r;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t pick;
+        at[i] = index_pick(j->k, r->type, j->k->in[1], first + i, r->axis, &pick) ? pick * r->block : -1;
+    }
+}
+
+#define PICKS(name, size)                                                                                              \
+    static void name(char *y, const char *x, const int64_t *at, int64_t n, int64_t block)                              \
     {                                                                                                                  \
-        const sinter_dtype type = r->type;                                                                             \
-        const int64_t limit = r->axis;                                                                                 \
-        const int64_t block = r->block;                                                                                \
         (void)block;                                                                                                   \
-        for (int64_t i = from; i < to; i++) {                                                                          \
-            int64_t pick = 0;                                                                                          \
-            if (index_pick(k, type, k->in[1], i, limit, &pick))                                                        \
-                memcpy(y + i * (copy), x + pick * (copy), (size_t)(copy));                                             \
-            else memset(y + i * (copy), 0, (size_t)(copy));                                                            \
+        for (int64_t i = 0; i < n; i++, y += (size)) {                                                                 \
+            if (at[i] >= 0) memcpy(y, x + at[i], (size_t)(size));                                                      \
+            else memset(y, 0, (size_t)(size));                                                                         \
         }                                                                                                              \
     }
 PICKS(picks_1, 1)
@@ -87,29 +91,35 @@ PICKS(picks_8, 8)
 PICKS(picks_16, 16)
 PICKS(picks_any, block)
 
-static void picks(const record *r, const kernel_run *k, char *y, const char *x, int64_t from, int64_t to)
+static void picks(char *y, const char *x, const int64_t *at, int64_t n, int64_t block)
 {
-    switch (r->block) {
-    case 1: picks_1(r, k, y, x, from, to); break;
-    case 2: picks_2(r, k, y, x, from, to); break;
-    case 4: picks_4(r, k, y, x, from, to); break;
-    case 8: picks_8(r, k, y, x, from, to); break;
-    case 16: picks_16(r, k, y, x, from, to); break;
-    default: picks_any(r, k, y, x, from, to); break;
+    switch (block) {
+    case 1: picks_1(y, x, at, n, block); break;
+    case 2: picks_2(y, x, at, n, block); break;
+    case 4: picks_4(y, x, at, n, block); break;
+    case 8: picks_8(y, x, at, n, block); break;
+    case 16: picks_16(y, x, at, n, block); break;
+    default: picks_any(y, x, at, n, block); break;
     }
 }
 
+/* A tile that spans several outer positions reads the indices once. */
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
     const int64_t total = r->outer * r->count, stop = end * r->unit < total ? end * r->unit : total;
-    for (int64_t i = begin * r->unit, n; i < stop; i += n) {
+    int64_t at[PLACES], n;
+    const bool is_once = r->count <= PLACES && stop - begin * r->unit > r->count;
+    if (is_once) places(j, 0, r->count, at);
+    for (int64_t i = begin * r->unit; i < stop; i += n) {
         const int64_t outer = i / r->count, first = i % r->count;
         n = r->count - first < stop - i ? r->count - first : stop - i;
-        picks(r, j->k, (char *)j->k->out[0] + outer * r->count * r->block,
-              (const char *)j->k->in[0] + outer * r->axis * r->block, first, first + n);
+        if (n > PLACES) n = PLACES;
+        if (!is_once) places(j, first, n, at);
+        picks((char *)j->k->out[0] + (outer * r->count + first) * r->block,
+              (const char *)j->k->in[0] + outer * r->axis * r->block, at + (is_once ? first : 0), n, r->block);
     }
 }
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_reduce.c - reductions in f32 over any axes of any strides.
+/* row_reduce.c - reductions of f32 and of integers over any axes of any strides.
  *
  * Axes are sorted by how they lie and merged. Adjacent results are made together: where the innermost axis is kept,
  * columns are folded, several rows at a time; where it is reduced, one run for each result. Both read memory in order.
- * Long sums are cut and the parts added in double. */
+ * Long sums of floats are cut and the parts added in double; integers wrap in their own type. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
+#include "core/dtype.h"
+
 #include <math.h>
+#include <string.h>
 
 enum { RUN = 4096, COLS = 256, TILE_ELEMENTS = 16384 };
 
@@ -28,14 +31,37 @@ typedef struct record {
     int64_t unit;  /* pieces of a tile */
     int64_t kind;  /* reduce_kind */
     rows_fold fold;
+    rows_integers *integers; /* NULL: floats */
+    sinter_dtype type;
+    size_t size; /* of an element */
     row_after after;
 } record;
+
+static bool is_integer(const problem *p)
+{
+    const int64_t kind = ((const attrs_reduce *)p->attrs)->kind;
+    const bool is_extreme = kind == reduce_kind_max || kind == reduce_kind_min;
+    switch (p->in[0].dtype) {
+    case SINTER_DTYPE_I8:
+    case SINTER_DTYPE_U8: return is_extreme;
+    case SINTER_DTYPE_I32: /* the mean needs a sum of 64 bits */
+    case SINTER_DTYPE_I64:
+        return is_extreme || kind == reduce_kind_sum || kind == reduce_kind_prod || kind == reduce_kind_l1 ||
+               kind == reduce_kind_sum_square || (kind == reduce_kind_mean && p->in[0].dtype == SINTER_DTYPE_I64);
+    default: return false;
+    }
+}
 
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_reduce, "not a reduction");
-    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
+    if (is_integer(p)) {
+        REJECT_UNLESS(!p->prologue && !p->epilogue, "programs, and not f32");
+        REJECT_UNLESS(!p->out[0].is_strided, "the result is strided");
+        return NULL;
+    }
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32, nor integers that this kind has loops for");
     return row_after_reject(p);
 }
 
@@ -114,6 +140,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->set = level_of(isa)->rows;
     r->kind = a->kind;
     r->fold = folds[a->kind];
+    r->type = in[0].dtype;
+    r->size = sinter_dtype_bits(r->type) / 8;
+    r->integers = r->type == SINTER_DTYPE_F32 ? NULL : r->set->fold_integers(r->fold, r->type);
     r->kept_count = r->gone_count = 0;
     uint32_t to_axis = 0;
     for (uint32_t i = 0; i < in[0].rank; i++) {
@@ -218,8 +247,10 @@ static void fold_part(const record *r, float *part, const float *x, const axis *
 }
 
 /* Up to COLS adjacent results. */
-static void fold_results(const record *r, float *y, const float *x, int64_t count)
+static void fold_results(const record *r, void *to, const void *from, int64_t count)
 {
+    float *y = to;
+    const float *x = from;
     double v[COLS];
     float part[COLS];
     for (int64_t c = 0; c < count; c++) v[c] = seed(r->fold);
@@ -234,6 +265,34 @@ static void fold_results(const record *r, float *y, const float *x, int64_t coun
         }
     }
     finish(r, y, r->inner.out, v, count);
+}
+
+/* The same of integers. */
+static void fold_integers(const record *r, void *to, const void *from, int64_t count)
+{
+    int64_t acc[COLS], row[RUN / 8], min, max, none;
+    dtype_int_range(r->type, &min, &max);
+    const int64_t first = r->fold == ROWS_MAX ? min : r->fold == ROWS_MIN ? max : r->fold == ROWS_PROD;
+    for (int64_t c = 0; c < count; c++) dtype_store_i64(r->type, acc, c, first);
+    const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0, size = (int64_t)r->size;
+    for (int64_t i = 0; i < outer; i++) {
+        const char *x = (const char *)from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * size;
+        if (r->is_cols || run->in == 1 || run->dim == 1) {
+            r->integers(acc, x, run->dim, r->is_cols ? run->in : 1, count, r->is_cols ? 1 : r->inner.in);
+            continue;
+        }
+        for (int64_t c = 0; c < count; c++, x += r->inner.in * size)
+            for (int64_t k = 0, n; k < run->dim; k += n) {
+                n = run->dim - k < RUN / 8 ? run->dim - k : RUN / 8;
+                for (int64_t m = 0; m < n; m++) memcpy((char *)row + m * size, x + (k + m) * run->in * size, r->size);
+                r->integers((char *)acc + c * size, row, n, 1, 1, 0);
+            }
+    }
+    for (int64_t c = 0; c < count && r->kind == reduce_kind_mean; c++)
+        acc[c] = r->gone_total ? acc[c] / r->gone_total : 0;
+    for (int64_t c = 0; c < count; c++)
+        memcpy((char *)to + c * r->inner.out * size, (const char *)acc + c * size, r->size);
 }
 
 /* Numbers [k, k + n) of the innermost reduced axis at `at`, in `row` where these are not adjacent. */
@@ -266,8 +325,10 @@ static double exponent_pass(const record *r, const float *x, int pass, float top
     return v;
 }
 
-static void exponents(const record *r, float *y, const float *x, int64_t count)
+static void exponents(const record *r, void *to, const void *from, int64_t count)
 {
+    float *y = to;
+    const float *x = from;
     for (int64_t c = 0; c < count; c++, x += r->inner.in, y += r->inner.out) {
         const float top = (float)exponent_pass(r, x, 0, 0);
         *y = isfinite(top) ? (float)((double)top + log(exponent_pass(r, x, 1, top))) : top;
@@ -276,8 +337,8 @@ static void exponents(const record *r, float *y, const float *x, int64_t count)
 
 typedef struct job {
     const record *r;
-    const float *x;
-    float *y;
+    const char *x;
+    char *y;
 } job;
 
 static int64_t pieces_of(const record *r)
@@ -290,14 +351,18 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
+    const int64_t size = (int64_t)r->size;
     const int64_t pieces = pieces_of(r), all = r->kept_total * pieces;
     const int64_t stop = end * r->unit < all ? end * r->unit : all;
     for (int64_t i = begin * r->unit; i < stop; i++) {
         int64_t out;
         const int64_t at = seek(r->kept, r->kept_count, i / pieces, &out), first = i % pieces * r->piece;
         const int64_t left = r->inner.dim - first;
-        (r->kind == reduce_kind_log_sum_exp ? exponents : fold_results)(
-            r, j->y + out + first * r->inner.out, j->x + at + first * r->inner.in, left < r->piece ? left : r->piece);
+        (r->integers                          ? fold_integers
+         : r->kind == reduce_kind_log_sum_exp ? exponents
+                                              : fold_results)(r, j->y + (out + first * r->inner.out) * size,
+                                                              j->x + (at + first * r->inner.in) * size,
+                                                              left < r->piece ? left : r->piece);
     }
 }
 
@@ -306,7 +371,7 @@ static sinter_status run(const kernel_run *k)
     const record *r = k->record;
     job j = { r, k->in[0], k->out[0] };
     row_parallel(k, (r->kept_total * pieces_of(r) + r->unit - 1) / r->unit, body, &j);
-    row_after_all(&r->after, k, j.y);
+    row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
 }
 

@@ -33,6 +33,9 @@ typedef struct rows_pool {
     float seed;
 } rows_pool;
 
+/* acc[c] folds with x[c * col + i * row], i below `rows`; row or col is 1. */
+typedef void rows_integers(void *acc, const void *x, int64_t rows, int64_t row, int64_t cols, int64_t col);
+
 typedef struct rows_set {
     /* y = softmax(x), or its logarithm, over one row. */
     void (*softmax)(float *y, const float *x, int64_t n, bool is_log);
@@ -62,6 +65,8 @@ typedef struct rows_set {
     float (*sum_exp)(const float *x, int64_t n, float top);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
+    /* The fold of integers of a type: i32 or i64; of i8 and u8, the largest and the smallest alone. */
+    rows_integers *(*fold_integers)(rows_fold kind, sinter_dtype type);
     void (*pool_max)(const rows_pool *p);       /* a NaN wins */
     void (*pool_sum)(const rows_pool *p);
     /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */

@@ -446,7 +446,8 @@ static void cumulate(double *sum, float *y, const float *x, int64_t n, bool is_b
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
-    .fold_cols = fold_cols, .pool_max = pool_max, .pool_sum = pool_sum, .max_of = max_of, .sum_of = sum_of,
+    .fold_cols = fold_cols, .fold_integers = fold_integers, .pool_max = pool_max, .pool_sum = pool_sum,
+    .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,

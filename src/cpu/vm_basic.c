@@ -114,11 +114,82 @@ static inline int64_t mod_of(int64_t x, int64_t y)
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
 LOOP2(div_i32, int32_t, int32_t, quotient(x, y))
+LOOP2(div_each, int64_t, int64_t, quotient(x, y))
 LOOP2(mod_i32, int32_t, int32_t, mod_of(x, y))
+LOOP2(mod_each, int64_t, int64_t, mod_of(x, y))
 LOOP2(fmod_i32, int32_t, int32_t, rest_of(x, y))
-LOOP2(div_i64, int64_t, int64_t, quotient(x, y))
-LOOP2(mod_i64, int64_t, int64_t, mod_of(x, y))
-LOOP2(fmod_i64, int64_t, int64_t, rest_of(x, y))
+LOOP2(fmod_each, int64_t, int64_t, rest_of(x, y))
+
+/* Division by one number for all, |y| >= 2, by a product: with 2^(bits - 1) < |y| <= 2^bits and
+ * factor = floor(2^(63 + bits) / |y|) + 1, |x| * factor / 2^(63 + bits) is off by less than 1 / |y| for |x| <= 2^63
+ * (Granlund and Montgomery). */
+__extension__ typedef unsigned __int128 wide;
+typedef struct divisor {
+    uint64_t factor, y;
+    int shift; /* bits - 1 */
+    bool is_negative;
+} divisor;
+
+static divisor divisor_of(int64_t y)
+{
+    divisor d = { .y = y < 0 ? 0 - (uint64_t)y : (uint64_t)y, .is_negative = y < 0 };
+    while (d.shift < 62 && (uint64_t)2 << d.shift < d.y) d.shift++;
+    d.factor = (uint64_t)(((wide)1 << (64 + d.shift)) / d.y) + 1;
+    return d;
+}
+
+static inline uint64_t size_of(int64_t x)
+{
+    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
+static inline uint64_t quotient_by(uint64_t x, divisor d)
+{
+    return (uint64_t)((wide)x * d.factor >> 64) >> d.shift;
+}
+static inline int64_t signed_of(uint64_t x, bool is_negative)
+{
+    return (int64_t)(is_negative ? 0 - x : x);
+}
+static inline int64_t rest_by(int64_t x, divisor d)
+{
+    const uint64_t size = size_of(x);
+    return signed_of(size - quotient_by(size, d) * d.y, x < 0);
+}
+
+/* Whether all n divisors are one that has a factor. */
+static bool is_one_divisor(const int64_t *y, int64_t n)
+{
+    int64_t others = 0;
+    for (int64_t i = 1; i < n; i++) others |= y[i] ^ y[0];
+    return n > 8 && !others && (y[0] < -1 || y[0] > 1);
+}
+
+/* x / y in the loop `each`, or by one divisor d. */
+#define DIVISION(name, each, value)                                                                                    \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        int64_t *to = d_;                                                                                              \
+        const int64_t *a = a_, *b = b_;                                                                                \
+        if (!is_one_divisor(b, n)) {                                                                                   \
+            each(op, d_, a_, b_, c_, n);                                                                               \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const int64_t y = b[0];                                                                                        \
+        const divisor d = divisor_of(y);                                                                               \
+        (void)y;                                                                                                       \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const int64_t x = a[i];                                                                                    \
+            to[i] = value;                                                                                             \
+        }                                                                                                              \
+    }
+DIVISION(div_i64, div_each, signed_of(quotient_by(size_of(x), d), (x < 0) != d.is_negative))
+DIVISION(fmod_i64, fmod_each, rest_by(x, d))
+static inline int64_t mod_by(int64_t x, int64_t y, divisor d)
+{
+    const int64_t r = rest_by(x, d);
+    return r + (((r ^ y) < 0) & (r != 0) ? y : 0);
+}
+DIVISION(mod_i64, mod_each, mod_by(x, y, d))
 
 static void not_i32(ARGS)
 {
