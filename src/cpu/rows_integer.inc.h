@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_integer.inc.h - folds of integers, included once by each level.
  *
- * Sums wrap, so they are formed without sign. Vectors are the level's: of wider ones, GCC 12 compares single elements. */
+ * Sums wrap, so they are formed without sign. Vectors are the level's: GCC 12 compares wider ones by elements. */
 enum { FOLD_BYTES = VEC_LANES * sizeof(float) };
 typedef int32_t fold_i32 __attribute__((vector_size(FOLD_BYTES)));
 typedef int64_t fold_i64 __attribute__((vector_size(FOLD_BYTES)));
