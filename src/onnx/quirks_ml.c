@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_ml.c - the plain arithmetic of ai.onnx.ml: scaling, filling in, linear models. */
+/* quirks_ml.c - the plain arithmetic of ai.onnx.ml: scaling, filling in, linear models, support vectors. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 
@@ -142,6 +142,15 @@ ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const c
     return build_gather(&c->b, build_const(&c->b, NULL, &v), at, NULL);
 }
 
+/* The column that is largest. */
+static ir_value_id best_of(onnx_call *c, ir_value_id y)
+{
+    attrs_arg_reduce *a = DEFAULTS(arg_reduce);
+    a->axis = 1;
+    a->keep = 0;
+    return build_emit(&c->b, OP_arg_reduce, a, &y, 1);
+}
+
 /* Scores of one row a class; one row alone speaks for the second of two classes. */
 void convert_linear_classifier(onnx_call *c)
 {
@@ -154,10 +163,7 @@ void convert_linear_classifier(onnx_call *c)
     const uint32_t rows = bias->floats.count;
     if (rows != classes) REJECT(c, UNSUPPORTED, "%u rows of coefficients for %u classes", rows, classes);
     const ir_value_id y = linear(c, rows);
-    attrs_arg_reduce *a = DEFAULTS(arg_reduce);
-    a->axis = 1;
-    a->keep = 0;
-    c->out[0] = quirk_labelled(c, build_emit(&c->b, OP_arg_reduce, a, &y, 1), classes, "classlabels_ints");
+    c->out[0] = quirk_labelled(c, best_of(c, y), classes, "classlabels_ints");
     if (c->count_out > 1) c->out[1] = quirk_post_transform(c, how, y);
 }
 
@@ -185,4 +191,223 @@ void convert_one_hot_encoder(onnx_call *c)
         REJECT(c, INVALID_MODEL, "there are no categories of the input's type");
     }
     c->out[0] = build_typed(&c->b, same, SINTER_DTYPE_F32);
+}
+
+/* ---- support vectors ---- */
+
+typedef struct machine {
+    const float *at; /* [count, features] */
+    uint32_t count, features;
+    float gamma, offset, degree;
+} machine;
+
+static ir_value_id matrix_of(onnx_call *c, const float *at, uint32_t rows, uint32_t columns)
+{
+    const ir_value_id v = quirk_reals(c, at, rows * columns, rows);
+    return rows == 1 ? build_unsqueezed(&c->b, v, 0) : v;
+}
+
+/* x V^T, [B, count] */
+static ir_value_id with_vectors(onnx_call *c, ir_value_id x, const float *at, const machine *m)
+{
+    return build_matmul(&c->b, x, matrix_of(c, at, m->count, m->features), &(attrs_matmul){ .trans_b = true });
+}
+
+/* exp(-gamma |x - v|^2), [B, count], by |x|^2 + |v|^2 - 2 x v. All are taken from the mean of the vectors first: what
+ * lies far from 0 would lose its digits in the difference. */
+static ir_value_id radial(onnx_call *c, ir_value_id x, const machine *m)
+{
+    const size_t count = (size_t)m->count * m->features;
+    float *near = ARENA_NEW(&c->im->a, float, count + 1), *mean = ARENA_NEW(&c->im->a, float, (size_t)m->features + 1),
+          *length = ARENA_NEW(&c->im->a, float, (size_t)m->count + 1);
+    if (!near || !mean || !length) REJECT(c, NO_MEMORY, "out of memory");
+    if (c->b.status) return 0;
+    for (uint32_t k = 0; k < m->features; k++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < m->count; i++) sum += m->at[(size_t)i * m->features + k];
+        mean[k] = (float)(sum / m->count);
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        double sum = 0;
+        for (size_t k = 0, at = (size_t)i * m->features; k < m->features; k++, at++) {
+            near[at] = m->at[at] - mean[k];
+            sum += (double)near[at] * near[at];
+        }
+        length[i] = (float)sum;
+    }
+    static const int64_t last = 1;
+    const ir_value_id from = build_sub(&c->b, x, quirk_reals(c, mean, m->features, 1));
+    const ir_value_id far = build_add(&c->b, build_reduced(&c->b, reduce_kind_sum_square, from, &last, 1, true),
+                                      quirk_reals(c, length, m->count, 1));
+    const ir_value_id twice = build_mul(&c->b, with_vectors(c, from, near, m), build_scalar_like(&c->b, x, 2));
+    const ir_value_id square = build_max(&c->b, build_sub(&c->b, far, twice), build_scalar_like(&c->b, x, 0));
+    return build_exp(&c->b, build_mul(&c->b, square, build_scalar_like(&c->b, x, -(double)m->gamma)));
+}
+
+/* The kernel of each row with each vector, [B, count]. */
+static ir_value_id with_kernel(onnx_call *c, ir_value_id x, const machine *m, const char *kernel)
+{
+    int64_t size = m->features;
+    if (!c->b.status && (call_rank(c, x) != 2 || (call_size(c, x, 1, &size) && size != m->features)))
+        REJECT(c, INVALID_MODEL, "rows of %lld features, the vectors have %u", (long long)size, m->features);
+    if (strcmp(kernel, "RBF") == 0) return radial(c, x, m);
+    const ir_value_id y = with_vectors(c, x, m->at, m);
+    if (strcmp(kernel, "LINEAR") == 0) return y;
+    const ir_value_id z = build_add(&c->b, build_mul(&c->b, y, build_scalar_like(&c->b, y, m->gamma)),
+                                    build_scalar_like(&c->b, y, m->offset));
+    if (strcmp(kernel, "POLY") == 0) return build_pow(&c->b, z, build_scalar_like(&c->b, y, m->degree));
+    if (strcmp(kernel, "SIGMOID") != 0) REJECT(c, INVALID_MODEL, "attribute kernel_type is '%s'", kernel);
+    return build_tanh(&c->b, z);
+}
+
+/* The machine of a node: so many vectors, or without any, the coefficients as so many rows of a linear model, whatever
+ * the kernel is, as ONNX Runtime has it. */
+static machine machine_of(onnx_call *c, int64_t count, uint32_t rows)
+{
+    const onnx_attr *weight = floats_of(c, "coefficients"), *vectors = floats_of(c, "support_vectors"),
+                    *more = floats_of(c, "kernel_params");
+    if (!weight || !floats_of(c, "rho")) REJECT(c, INVALID_MODEL, "no %s", weight ? "rho" : "coefficients");
+    if (more && more->floats.count != 3) REJECT(c, INVALID_MODEL, "%u kernel_params, wanted 3", more->floats.count);
+    if (count < 0 || count > INT32_MAX || (count && !vectors))
+        REJECT(c, INVALID_MODEL, "%lld vectors", (long long)count);
+    const onnx_attr *from = count ? vectors : weight;
+    if (count) rows = (uint32_t)count;
+    if (!c->b.status && from->floats.count % rows)
+        REJECT(c, INVALID_MODEL, "%u numbers for %u vectors", from->floats.count, rows);
+    if (c->b.status) return (machine){ 0 };
+    machine m = { .at = from->floats.at, .count = rows, .features = from->floats.count / rows };
+    if (!more) return m;
+    m.gamma = more->floats.at[0];
+    m.offset = more->floats.at[1];
+    m.degree = more->floats.at[2];
+    return m;
+}
+
+/* Input 0 as rows of f32. */
+static ir_value_id rows_of(onnx_call *c)
+{
+    const ir_value_id x = build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_F32);
+    return !c->b.status && call_rank(c, x) == 1 ? build_unsqueezed(&c->b, x, 0) : x;
+}
+
+void convert_svm_regressor(onnx_call *c)
+{
+    const onnx_attr *weight = floats_of(c, "coefficients"), *bias = floats_of(c, "rho");
+    const char *kernel = call_text(c, "kernel_type", "LINEAR");
+    const int64_t count = call_int(c, "n_supports", 0), is_one_class = call_int(c, "one_class", 0);
+    const machine m = machine_of(c, count, 1);
+    if (!c->b.status && count && weight->floats.count != m.count)
+        REJECT(c, INVALID_MODEL, "%u coefficients for %u vectors", weight->floats.count, m.count);
+    if (c->b.status) return;
+    ir_value_id y = with_kernel(c, rows_of(c), &m, count ? kernel : "LINEAR");
+    if (count)
+        y = build_matmul(&c->b, y, matrix_of(c, weight->floats.at, 1, m.count), &(attrs_matmul){ .trans_b = true });
+    y = build_add(&c->b, y, build_scalar_like(&c->b, y, bias->floats.at[0]));
+    if (is_one_class)
+        y = build_where(&c->b, build_gt(&c->b, y, build_scalar_like(&c->b, y, 0)), build_scalar_like(&c->b, y, 1),
+                        build_scalar_like(&c->b, y, -1));
+    c->out[0] = quirk_post_transform(c, call_text(c, "post_transform", "NONE"), y);
+}
+
+/* Coefficients [classes - 1, vectors] as weights [pairs, vectors] of a score for each pair of classes. Pair (i, j)
+ * takes row j - 1 for the vectors of class i, and row i for those of class j. votes: [classes, pairs], what a positive
+ * score gives less what another one gives; where no score is positive, class i has i votes. */
+static bool pairs_read(onnx_call *c, const int64_t *each, uint32_t classes, const float *from, uint32_t vectors,
+                       float **weights, float **votes)
+{
+    const size_t pairs = (size_t)classes * (classes - 1) / 2;
+    float *w = *weights = ARENA_NEW(&c->im->a, float, pairs *vectors + 1),
+          *vote = *votes = ARENA_NEW(&c->im->a, float, pairs *classes + 1);
+    if (!w || !vote) REJECT(c, NO_MEMORY, "out of memory");
+    if (c->b.status) return false;
+    memset(w, 0, pairs * vectors * sizeof *w);
+    memset(vote, 0, pairs * classes * sizeof *vote);
+    size_t pair = 0, of_i = 0;
+    for (uint32_t i = 0; i < classes; of_i += (size_t)each[i++]) {
+        size_t of_j = of_i + (size_t)each[i];
+        for (uint32_t j = i + 1; j < classes; of_j += (size_t)each[j++], pair++, w += vectors) {
+            vote[i * pairs + pair] = 1;
+            vote[j * pairs + pair] = -1;
+            memcpy(w + of_i, from + (size_t)(j - 1) * vectors + of_i, (size_t)each[i] * sizeof *w);
+            memcpy(w + of_j, from + (size_t)i * vectors + of_j, (size_t)each[j] * sizeof *w);
+        }
+    }
+    return true;
+}
+
+/* A score for each pair of classes; the class with most votes wins. Of two classes, both get the one score: [-s, s],
+ * its logistic, or with other transforms [1 - s, s], as ONNX Runtime has it. */
+static void by_votes(onnx_call *c, const machine *m, const int64_t *each, uint32_t classes, const char *kernel,
+                     const char *how)
+{
+    const onnx_attr *weight = floats_of(c, "coefficients"), *bias = floats_of(c, "rho");
+    const uint32_t pairs = classes * (classes - 1) / 2;
+    float *weights, *votes;
+    if (weight->floats.count < (uint64_t)(classes - 1) * m->count || bias->floats.count < pairs)
+        REJECT(c, INVALID_MODEL, "%u coefficients and %u rho for %u classes and %u vectors", weight->floats.count,
+               bias->floats.count, classes, m->count);
+    if ((uint64_t)pairs * (m->count > classes ? m->count : classes) > INT32_MAX)
+        REJECT(c, UNSUPPORTED, "%u pairs of classes with %u vectors", pairs, m->count);
+    if (c->b.status || !pairs_read(c, each, classes, weight->floats.at, m->count, &weights, &votes)) return;
+    const attrs_matmul by_rows = { .trans_b = true };
+    ir_value_id y = with_kernel(c, rows_of(c), m, kernel);
+    y = build_add(&c->b, build_matmul(&c->b, y, matrix_of(c, weights, pairs, m->count), &by_rows),
+                  quirk_reals(c, bias->floats.at, pairs, 1));
+    const ir_value_id won = build_typed(&c->b, build_gt(&c->b, y, build_scalar_like(&c->b, y, 0)), SINTER_DTYPE_F32);
+    const ir_value_id start = build_typed(&c->b, build_iota(&c->b, call_k(c, classes)), SINTER_DTYPE_F32);
+    const ir_value_id all =
+        build_add(&c->b, build_matmul(&c->b, won, matrix_of(c, votes, classes, pairs), &by_rows), start);
+    c->out[0] = quirk_labelled(c, best_of(c, all), classes, "classlabels_ints");
+    if (c->count_out < 2) return;
+    if (classes > 2) {
+        c->out[1] = quirk_post_transform(c, how, y);
+        return;
+    }
+    if (strcmp(how, "PROBIT") == 0) REJECT(c, UNSUPPORTED, "attribute post_transform is 'PROBIT' for two classes");
+    static const float opposite[2] = { -1, 1 }, rest[2] = { 1, 0 };
+    y = build_mul(&c->b, y, quirk_reals(c, opposite, 2, 1));
+    const bool is_usual = strcmp(how, "NONE") == 0 || strcmp(how, "LOGISTIC") == 0;
+    c->out[1] = is_usual ? quirk_post_transform(c, how, y) : build_add(&c->b, y, quirk_reals(c, rest, 2, 1));
+}
+
+/* As ONNX Runtime has it. Of two classes without vectors, the second wins where the larger score is positive (where no
+ * coefficient is below 0: one half). */
+void convert_svm_classifier(onnx_call *c)
+{
+    const onnx_attr *words = call_attr(c, "classlabels_strings"), *ints = call_attr(c, "classlabels_ints"),
+                    *each = call_attr(c, "vectors_per_class"), *weight = floats_of(c, "coefficients"),
+                    *bias = floats_of(c, "rho");
+    const uint32_t classes = words && words->strings.count ? words->strings.count : ints ? ints->ints.count : 0;
+    const char *how = call_text(c, "post_transform", "NONE"), *kernel = call_text(c, "kernel_type", "LINEAR");
+    const uint32_t count_each = each && each->type == ONNX_INTS ? each->ints.count : 0;
+    int64_t count = 0;
+    for (uint32_t i = 0; i < count_each; i++) {
+        if (each->ints.at[i] < 0 || each->ints.at[i] > INT32_MAX)
+            REJECT(c, INVALID_MODEL, "class %u has %lld vectors", i, (long long)each->ints.at[i]);
+        count += each->ints.at[i] & INT32_MAX;
+    }
+    if (floats_of(c, "prob_a")) REJECT(c, UNSUPPORTED, "probabilities (attribute prob_a)");
+    if (classes < 2 || classes > INT16_MAX || (count && count_each != classes))
+        REJECT(c, INVALID_MODEL, "%u labels for %u classes", classes, count_each);
+    if (c->b.status) return;
+    const machine m = machine_of(c, count, classes);
+    if (c->b.status) return;
+    if (count) {
+        by_votes(c, &m, each->ints.at, classes, kernel, how);
+        return;
+    }
+    ir_value_id y = with_kernel(c, rows_of(c), &m, "LINEAR");
+    y = build_add(&c->b, y, build_scalar_like(&c->b, y, bias->floats.at[0]));
+    ir_value_id best = best_of(c, y);
+    if (classes == 2) {
+        bool is_positive = true;
+        for (uint32_t i = 0; i < weight->floats.count; i++) is_positive &= weight->floats.at[i] >= 0;
+        static const int64_t last = 1;
+        const ir_value_id most = build_reduced(&c->b, reduce_kind_max, y, &last, 1, false),
+                          least = build_scalar_like(&c->b, y, is_positive ? 0.5 : 0),
+                          one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
+        best = build_where(&c->b, is_positive ? build_ge(&c->b, most, least) : build_gt(&c->b, most, least), one, best);
+    }
+    c->out[0] = quirk_labelled(c, best, classes, "classlabels_ints");
+    if (c->count_out > 1) c->out[1] = quirk_post_transform(c, how, y);
 }

@@ -128,6 +128,38 @@ static bool learned(grow *g, const gop *op)
     return grow_end(g, n, op->arg == CLASSIFIER ? 2 : 1) != G_NONE;
 }
 
+/* arg: whether it is the classifier. */
+static bool vectors(grow *g, const gop *op)
+{
+    static const char *const kernels[] = { "LINEAR", "RBF", "POLY", "SIGMOID" };
+    static const char *const after[] = { "NONE", "LOGISTIC", "SOFTMAX" };
+    const int64_t columns = grow_between(g, 1, 3), classes = op->arg ? grow_between(g, 2, 3) : 1,
+                  label[3] = { 5, -2, 9 };
+    int64_t each[3] = { 0, 0, 0 }, count = 0;
+    const bool has_vectors = !grow_one_in(g, 4);
+    for (int64_t i = 0; i < classes && has_vectors; i++) count += each[i] = grow_between(g, 1, op->arg ? 2 : 4);
+    const uint32_t x = features(g, columns);
+    if (x == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_text(g, n, "kernel_type", kernels[grow_below(g, 4)]);
+    gattr *a = gnode_attr(&g->m->node.at[n], "kernel_params", GA_REALS);
+    a->count = 3;
+    a->reals[0] = (double)grow_between(g, 1, 4) / 4;
+    a->reals[1] = (double)grow_between(g, -2, 2);
+    a->reals[2] = (double)grow_between(g, 1, 3);
+    const int64_t rows = op->arg && count ? classes - 1 : classes;
+    reals(g, n, "coefficients", (uint32_t)(rows * (count ? count : columns)));
+    if (count) reals(g, n, "support_vectors", (uint32_t)(count * columns));
+    reals(g, n, "rho", op->arg && count ? (uint32_t)(classes * (classes - 1) / 2) : 1);
+    grow_text(g, n, "post_transform", after[grow_below(g, 3)]);
+    if (op->arg && count) grow_list(g, n, "vectors_per_class", each, (uint32_t)classes);
+    if (op->arg) grow_list(g, n, "classlabels_ints", label, (uint32_t)classes);
+    else grow_int(g, n, "n_supports", count);
+    if (!op->arg && grow_one_in(g, 4)) grow_int(g, n, "one_class", 1);
+    return grow_end(g, n, op->arg ? 2 : 1) != G_NONE;
+}
+
 /* ---- trees: as many as fit into the lists of an attribute ---- */
 
 enum { TREE_NODES = 16 };
@@ -320,6 +352,7 @@ const gop gops_values[] = {
     { ML "LinearRegressor", 1, 0, 1, learned, REGRESSOR, 0, 0 },
     { ML "LinearClassifier", 1, 0, 1, learned, CLASSIFIER, 0, 0 },
     { ML "OneHotEncoder", 1, 0, 1, learned, ENCODER, 0, 0 },
+    { ML "SVMRegressor", 1, 0, 1, vectors, 0, 0, 0 },       { ML "SVMClassifier", 1, 0, 1, vectors, 1, 0, 0 },
     { ML "TreeEnsembleRegressor", 1, 0, 2, trees, 1, 0, 0 },
     { ML "TreeEnsembleClassifier", 1, 0, 2, trees, 2, 0, 0 },
     { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT),
