@@ -315,13 +315,13 @@ void convert_svm_regressor(onnx_call *c)
 static bool pairs_read(onnx_call *c, const int64_t *each, uint32_t classes, const float *from, uint32_t vectors,
                        float **weights, float **votes)
 {
-    const size_t pairs = (size_t)classes * (classes - 1) / 2;
-    float *w = *weights = ARENA_NEW(&c->im->a, float, pairs *vectors + 1),
-          *vote = *votes = ARENA_NEW(&c->im->a, float, pairs *classes + 1);
+    const size_t pairs = (size_t)classes * (classes - 1) / 2, count_w = pairs * vectors, count_vote = pairs * classes;
+    float *w = *weights = ARENA_NEW(&c->im->a, float, count_w + 1),
+          *vote = *votes = ARENA_NEW(&c->im->a, float, count_vote + 1);
     if (!w || !vote) REJECT(c, NO_MEMORY, "out of memory");
     if (c->b.status) return false;
-    memset(w, 0, pairs * vectors * sizeof *w);
-    memset(vote, 0, pairs * classes * sizeof *vote);
+    memset(w, 0, count_w * sizeof *w);
+    memset(vote, 0, count_vote * sizeof *vote);
     size_t pair = 0, of_i = 0;
     for (uint32_t i = 0; i < classes; of_i += (size_t)each[i++]) {
         size_t of_j = of_i + (size_t)each[i];
