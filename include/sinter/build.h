@@ -228,13 +228,15 @@ SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const c
 
 /* Engines take and give tensors of numbers. Other values of a model are made of such tensors, which stand one after the
  * other among its inputs or outputs (docs/usage.md). TEXT is the bytes of a tensor of text x: u8 with one axis more. A
- * sequence x is x.values and x.shapes; an optional x is x, or a sequence's two tensors, then x.has. */
+ * sequence x is x.values and x.shapes; an optional x is x, or a sequence's two tensors, then x.has. A sequence of maps x
+ * is x.keys and x.values. */
 typedef enum sinter_part {
     SINTER_PART_WHOLE = 0,
     SINTER_PART_TEXT = 1,
     SINTER_PART_VALUES = 2,
     SINTER_PART_SHAPES = 3,
-    SINTER_PART_HAS = 4
+    SINTER_PART_HAS = 4,
+    SINTER_PART_KEYS = 5
 } sinter_part;
 
 /* Reads the inputs and outputs of a model, without building. Calls `visit` for each of them; a non-zero result of

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faces.c - a model's inputs and outputs as tensors of numbers. Text x is its bytes. A sequence x of tensors of rank R
  * is two tensors: x.values, the elements of all of them, one after the other, and x.shapes [N, R], their sizes. An
- * optional has one tensor more: x.has, whether there is a value. */
+ * optional has one tensor more: x.has, whether there is a value. A sequence of maps is x.keys [K] and x.values [N, K].
+ */
 #include "onnx/model.h"
 
 #include "base/text.h"
@@ -45,6 +46,20 @@ static bool sequence_parts(arena *a, onnx_values *out, const onnx_value_info *v)
     return push(a, out, &values) && push(a, out, &shapes);
 }
 
+static bool map_parts(arena *a, onnx_values *out, const onnx_value_info *v)
+{
+    onnx_value_info keys = part_of(a, v, ONNX_KEYS, "keys", v->key_type),
+                    values = part_of(a, v, ONNX_VALUES, "values", v->type);
+    keys.rank = 1;
+    keys.dim[0] = (onnx_dim){ .param = "" };
+    text_as_bytes(&keys);
+    keys.part = ONNX_KEYS;
+    values.rank = 2;
+    values.dim[0] = values.dim[1] = (onnx_dim){ .param = "" };
+    keys.key_type = values.key_type = v->key_type;
+    return push(a, out, &keys) && push(a, out, &values);
+}
+
 static bool value_parts(arena *a, onnx_values *out, const onnx_value_info *v)
 {
     onnx_value_info own = *v;
@@ -53,6 +68,7 @@ static bool value_parts(arena *a, onnx_values *out, const onnx_value_info *v)
         !v->has_type || (v->is_sequence && (!onnx_dtype_of(v->type, &known) || v->rank > SINTER_RANK_MAX));
     if (!is_unknown && !v->is_sequence) text_as_bytes(&own);
     if (is_unknown || (!v->is_sequence && !v->is_optional)) return push(a, out, &own);
+    if (v->key_type) return map_parts(a, out, v);
     if (v->is_sequence) {
         if (!sequence_parts(a, out, v)) return false;
     } else {

@@ -291,6 +291,13 @@ ir_value_id call_optional_new(onnx_call *c, ir_value_id inner, ir_value_id has)
     return id;
 }
 
+ir_value_id call_maps_new(onnx_call *c, ir_value_id values, ir_value_id keys)
+{
+    const ir_value_id id = call_list_new(c, &values, 1, false);
+    if (!c->b.status) c->im->list.at[id & NAME_INDEX].keys = keys;
+    return id;
+}
+
 const call_list *call_list_at(const onnx_call *c, ir_value_id v)
 {
     const call_list *l = entry_of(c, v);

@@ -43,6 +43,7 @@ static ir_value_id sequence_of(onnx_call *c, const onnx_value_info *v, ir_value_
 sinter_status importer_part(importer *im, onnx_scope *s, const onnx_value_info *v, ir_value_id value)
 {
     onnx_call c = call_of(im, s);
+    if (v->part == ONNX_KEYS) return FAIL(im->e, UNSUPPORTED, "'%s' is a sequence of maps", v->of);
     if (v->part == ONNX_SHAPES) im->part[0] = im->part[0] ? sequence_of(&c, v, im->part[0], value) : 0;
     else if (v->part == ONNX_HAS) im->part[1] = value;
     else im->part[0] = value;
@@ -124,8 +125,17 @@ sinter_status importer_output_part(importer *im, onnx_scope *s, const onnx_value
         l = call_list_at(&c, *v);
     }
     if (!onnx_dtype_of(o->type, &type)) return FAIL(im->e, UNSUPPORTED, "elements of type %d", o->type);
+    const bool is_maps = l && l->keys;
+    if (is_maps != (o->key_type != 0))
+        return FAIL(im->e, INVALID_MODEL, "it is %s sequence of maps, and the model says otherwise",
+                    is_maps ? "a" : "no");
     if (o->part == ONNX_HAS) {
         *v = has;
+    } else if (is_maps) {
+        *v = o->part == ONNX_KEYS ? l->keys : l->item[0];
+        if (call_type(&c, *v) != type)
+            return FAIL(im->e, INVALID_MODEL, "it has %s, the model says %s", sinter_dtype_name(call_type(&c, *v)),
+                        sinter_dtype_name(type));
     } else if (o->part == ONNX_VALUES || o->part == ONNX_SHAPES) {
         if (!l) return FAIL(im->e, INVALID_MODEL, "it is no sequence, and the model says that it is");
         if (l->is_none) l = &none;

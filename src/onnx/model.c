@@ -316,6 +316,18 @@ static sinter_status wrapped_type_of(reader *r, const wire_field *in, onnx_value
     END("a type");
 }
 
+/* Values that are tensors of any size stand for one number each. */
+static sinter_status map_type_of(reader *r, const wire_field *in, onnx_value_info *v)
+{
+    WANT(in->type == WIRE_BYTES, "a map type", *in);
+    EACH_FIELD(f, in->at, in->size)
+    {
+        if (f.number == 1) WANT(i32_of(&f, &v->key_type), "a map type", f);
+        if (f.number == 2) TRY(type_of(r, &f, v));
+    }
+    END("a map type");
+}
+
 static sinter_status type_of(reader *r, const wire_field *in, onnx_value_info *v)
 {
     WANT(in->type == WIRE_BYTES, "a type", *in);
@@ -328,6 +340,8 @@ static sinter_status type_of(reader *r, const wire_field *in, onnx_value_info *v
         } else if (f.number == 4 && !v->is_sequence) {
             v->is_sequence = true;
             TRY(wrapped_type_of(r, &f, v));
+        } else if (f.number == 5 && v->is_sequence && !v->is_optional && !v->key_type) {
+            TRY(map_type_of(r, &f, v));
         } else if (f.number == 9 && !v->is_optional && !v->is_sequence) {
             v->is_optional = true;
             TRY(wrapped_type_of(r, &f, v));

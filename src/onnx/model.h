@@ -63,11 +63,12 @@ typedef struct onnx_node {
 typedef struct onnx_dim { bool has_value; int64_t value; const char *param; } onnx_dim;
 /* What tensor an input or output of the main graph is (faces.c): itself, or a part of a value that is no tensor of
  * numbers. */
-typedef enum onnx_part { ONNX_WHOLE, ONNX_TEXT, ONNX_VALUES, ONNX_SHAPES, ONNX_HAS } onnx_part;
+typedef enum onnx_part { ONNX_WHOLE, ONNX_TEXT, ONNX_VALUES, ONNX_SHAPES, ONNX_HAS, ONNX_KEYS } onnx_part;
 typedef struct onnx_value_info {
     const char *name;
     bool        has_type, is_tensor, has_shape;
     bool        is_sequence, is_optional;   /* of tensors that the rest describes */
+    int32_t     key_type;               /* a sequence of maps from this to `type`; 0: is not */
     onnx_part   part;
     bool        is_last;                /* of the parts of a value */
     const char *of;                     /* the name of the value that it is a part of; NULL: none */

@@ -106,10 +106,12 @@ typedef struct call_list {
     uint32_t    count;
     const ir_value_id *item;
     const call_strings *strings;        /* a tensor of text, no sequence */
+    ir_value_id keys;                   /* maps [N] with these keys [K], text as bytes; item[0]: their values [N, K] */
 } call_list;
 ir_value_id      call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none);   /* copies */
 const call_list *call_list_at(const onnx_call *c, ir_value_id v);           /* NULL: v is a tensor, or 0 */
 ir_value_id      call_optional_new(onnx_call *c, ir_value_id inner, ir_value_id has);
+ir_value_id      call_maps_new(onnx_call *c, ir_value_id values, ir_value_id keys);
 
 typedef void (*onnx_convert)(onnx_call *c);
 

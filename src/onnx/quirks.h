@@ -12,6 +12,7 @@
 #define NA N
 #define NM N
 #define ML N
+#define MM N
 #define MT N
 #define MS N
 #define PV N
@@ -25,6 +26,7 @@
 #undef NA
 #undef NM
 #undef ML
+#undef MM
 #undef MT
 #undef MS
 #undef PV

@@ -139,7 +139,7 @@ void convert_array_feature_extractor(onnx_call *c)
     const uint32_t rank = call_rank(c, call_in(c, 0));
     a->axis = rank ? rank - 1 : 0;
     ir_value_id index = call_in(c, 1);
-    if (call_rank(c, index) > 1) {
+    if (call_rank(c, index) != 1) {
         dim d[SINTER_RANK_MAX];
         const dim flat = dim_product(c->b.g->dims, d, call_shape(c, index, d));
         index = build_shaped(&c->b, index, &flat, 1);

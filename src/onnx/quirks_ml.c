@@ -120,17 +120,18 @@ void convert_linear_regressor(onnx_call *c)
 }
 
 /* ---- labels of classes ---- */
-ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const char *name)
+/* All labels, or the bytes of those that are text. */
+static ir_value_id labels_of(onnx_call *c, uint32_t count, const char *name, bool *is_text)
 {
     const onnx_attr *words = call_attr(c, "classlabels_strings"), *ints = call_attr(c, name);
     view v;
-    if (words && words->type == ONNX_STRINGS && words->strings.count) {
+    *is_text = words && words->type == ONNX_STRINGS && words->strings.count;
+    if (*is_text) {
         const call_strings s = {
             .rank = 1, .dim = { words->strings.count }, .count = words->strings.count, .at = words->strings.at
         };
         if (s.count != count) REJECT(c, INVALID_MODEL, "%u labels for %u classes", s.count, count);
-        const ir_value_id table = c->b.status ? 0 : quirk_text_bytes(c, call_strings_new(c->im, &s));
-        return quirk_text_new(c, build_gather(&c->b, table, at, NULL));
+        return c->b.status ? 0 : quirk_text_bytes(c, call_strings_new(c->im, &s));
     }
     if (!ints || ints->type != ONNX_INTS || ints->ints.count != count)
         REJECT(c, INVALID_MODEL, "there is not one label a class");
@@ -139,7 +140,28 @@ ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const c
         REJECT(c, NO_MEMORY, "out of memory");
     if (c->b.status) return 0;
     memcpy(copy, ints->ints.at, count * sizeof *copy);
-    return build_gather(&c->b, build_const(&c->b, NULL, &v), at, NULL);
+    return build_const(&c->b, NULL, &v);
+}
+
+ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const char *name)
+{
+    bool is_text;
+    const ir_value_id labels = labels_of(c, count, name, &is_text), y = build_gather(&c->b, labels, at, NULL);
+    return is_text ? quirk_text_new(c, y) : y;
+}
+
+/* A map for each row, from the labels to its numbers. */
+void convert_zip_map(onnx_call *c)
+{
+    const onnx_attr *words = call_attr(c, "classlabels_strings"), *ints = call_attr(c, "classlabels_int64s");
+    const uint32_t count = words && words->strings.count ? words->strings.count : ints ? ints->ints.count : 0;
+    bool is_text;
+    ir_value_id x = call_in(c, 0);
+    int64_t size = count;
+    if (!c->b.status && call_rank(c, x) == 1) x = build_unsqueezed(&c->b, x, 0);
+    if (!c->b.status && (call_rank(c, x) != 2 || (call_size(c, x, 1, &size) && size != count)))
+        REJECT(c, INVALID_MODEL, "rows of %lld numbers for %u labels", (long long)size, count);
+    if (!c->b.status) c->out[0] = call_maps_new(c, x, labels_of(c, count, "classlabels_int64s", &is_text));
 }
 
 /* The column that is largest. */
