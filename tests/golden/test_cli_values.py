@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Decision trees, text, sequences and optionals, on random data, against the same in Python."""
+"""Decision trees, text, sequences, maps and optionals, on random data, against the same in Python."""
 import os
 import random
 import struct
@@ -342,7 +342,47 @@ def check_moves(folder, chance):
                    [("y", STRING, read_texts)], "moves", [([columns, rows + 1], wanted)])
 
 
-# ---- sequences and optionals: x.values, x.shapes and x.has ----
+def check_picks(folder, chance):
+    """Text at several indices, or at one without an axis."""
+    count, dims = chance.randint(1, 5), chance.choice([[], [2], [3, 1]])
+    x, picks = some_texts(chance, count), [chance.randrange(count) for _ in range({0: 1, 1: 2, 2: 3}[len(dims)])]
+    node = onnx.data(1, onnx.data(1, "x") + onnx.data(1, "i") + onnx.data(2, "y") + onnx.data(4, "ArrayFeatureExtractor") +
+                     onnx.data(7, "ai.onnx.ml"))
+    return answers(folder, node, [("x", STRING, ["N"], texts_npy([count], x)), ("i", I64, dims, ints_npy(dims, picks))],
+                   [("y", STRING, read_texts)], "ArrayFeatureExtractor", [([1, len(picks)], [x[i] for i in picks])], "ai.onnx.ml", 1)
+
+
+# ---- sequences, maps and optionals: x.values, x.shapes, x.keys and x.has ----
+
+def maps_type(name, key, value):
+    """A sequence of maps."""
+    inner = onnx.num(1, key) + onnx.data(2, onnx.data(1, onnx.num(1, value) + onnx.data(2, b"")))
+    return onnx.data(1, name) + onnx.data(2, onnx.data(4, onnx.data(1, onnx.data(5, inner))))
+
+
+def check_maps(folder, chance):
+    rows, count, is_text = chance.randint(1, 4), chance.randint(1, 4), chance.random() < 0.5
+    keys = ["k" * i + "!" for i in range(count)] if is_text else [chance.randint(-99, 99) for _ in range(count)]
+    x = [float(chance.randint(-9, 9)) for _ in range(rows * count)]
+    node = onnx.data(1, onnx.data(1, "x") + onnx.data(2, "y") + onnx.data(4, "ZipMap") + onnx.data(7, "ai.onnx.ml") +
+                     (texts_attribute("classlabels_strings", keys) if is_text else onnx.ints("classlabels_int64s", keys)))
+    inputs, files = [typed("x", onnx.FLOAT, ["N", count])], {"x": floats_npy([rows, count], x)}
+    key_type = STRING if is_text else I64
+    failed = runs(folder, model(node, inputs, [maps_type("y", key_type, onnx.FLOAT)], "ai.onnx.ml", 1), files,
+                  [None if is_text else ([count], keys, "q"), ([rows, count], x, "f")], "ZipMap")
+    if is_text and not failed and read_texts(folder + "/output_0.npy") != ([count], keys):
+        print("FAIL ZipMap found", read_texts(folder + "/output_0.npy"), "wanted", keys)
+        failed += 1
+    # Other types than what the node gives are refused.
+    for wrong, says in ((sequence_type("y", onnx.FLOAT, 1), "maps"), (maps_type("y", I64 if is_text else STRING, onnx.FLOAT), "the model says")):
+        with open(folder + "/model.onnx", "wb") as file:
+            file.write(model(node, inputs, [wrong], "ai.onnx.ml", 1))
+        done = subprocess.run([SINTER, "run", folder + "/model.onnx", "--input", "x=%s/x.npy" % folder], capture_output=True, text=True)
+        if not done.returncode or says not in done.stderr:
+            print("FAIL ZipMap of another type:", done.returncode, done.stderr)
+            failed += 1
+    return failed
+
 
 def sequence_type(name, type_, rank, optional=False):
     """A sequence of tensors with free sizes; or an optional tensor."""
@@ -476,8 +516,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(SEEDS):
             failed += check_trees(folder, seed)
-            for check in (check_classifier, check_concat, check_equal, check_split, check_normalizer, check_label, check_moves, check_sequence,
-                          check_optional, check_optional_taken):
+            for check in (check_classifier, check_concat, check_equal, check_split, check_normalizer, check_label, check_moves, check_picks, check_sequence,
+                          check_maps, check_optional, check_optional_taken):
                 failed += check(folder, random.Random(seed))
     return 1 if failed else 0
 
