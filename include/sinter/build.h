@@ -228,7 +228,7 @@ SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const c
 
 /* Engines take and give tensors of numbers. Other values of a model are made of such tensors, which stand one after the
  * other among its inputs or outputs (docs/usage.md). TEXT is the bytes of a tensor of text x: u8 with one axis more. A
- * sequence x is x.values and x.shapes; an optional x is x, or a sequence's two tensors, then x.has. A sequence of maps x
+ * sequence x is x.values and x.shapes; an optional x is x, or a sequence's two tensors, then x.has. A sequence of maps
  * is x.keys and x.values. */
 typedef enum sinter_part {
     SINTER_PART_WHOLE = 0,

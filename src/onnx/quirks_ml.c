@@ -223,6 +223,21 @@ typedef struct machine {
     float gamma, offset, degree;
 } machine;
 
+static ir_value_id times(onnx_call *c, ir_value_id x, double by)
+{
+    return build_mul(&c->b, x, build_scalar_like(&c->b, x, by));
+}
+
+static ir_value_id plus(onnx_call *c, ir_value_id x, double more)
+{
+    return build_add(&c->b, x, build_scalar_like(&c->b, x, more));
+}
+
+static ir_value_id is_positive(onnx_call *c, ir_value_id x)
+{
+    return build_gt(&c->b, x, build_scalar_like(&c->b, x, 0));
+}
+
 static ir_value_id matrix_of(onnx_call *c, const float *at, uint32_t rows, uint32_t columns)
 {
     const ir_value_id v = quirk_reals(c, at, rows * columns, rows);
@@ -259,11 +274,11 @@ static ir_value_id radial(onnx_call *c, ir_value_id x, const machine *m)
     }
     static const int64_t last = 1;
     const ir_value_id from = build_sub(&c->b, x, quirk_reals(c, mean, m->features, 1));
-    const ir_value_id far = build_add(&c->b, build_reduced(&c->b, reduce_kind_sum_square, from, &last, 1, true),
-                                      quirk_reals(c, length, m->count, 1));
-    const ir_value_id twice = build_mul(&c->b, with_vectors(c, from, near, m), build_scalar_like(&c->b, x, 2));
-    const ir_value_id square = build_max(&c->b, build_sub(&c->b, far, twice), build_scalar_like(&c->b, x, 0));
-    return build_exp(&c->b, build_mul(&c->b, square, build_scalar_like(&c->b, x, -(double)m->gamma)));
+    const ir_value_id own = build_reduced(&c->b, reduce_kind_sum_square, from, &last, 1, true);
+    const ir_value_id far = build_add(&c->b, own, quirk_reals(c, length, m->count, 1));
+    const ir_value_id square = build_sub(&c->b, far, times(c, with_vectors(c, from, near, m), 2));
+    const ir_value_id positive = build_max(&c->b, square, build_scalar_like(&c->b, x, 0));
+    return build_exp(&c->b, times(c, positive, -(double)m->gamma));
 }
 
 /* The kernel of each row with each vector, [B, count]. */
@@ -275,8 +290,7 @@ static ir_value_id with_kernel(onnx_call *c, ir_value_id x, const machine *m, co
     if (strcmp(kernel, "RBF") == 0) return radial(c, x, m);
     const ir_value_id y = with_vectors(c, x, m->at, m);
     if (strcmp(kernel, "LINEAR") == 0) return y;
-    const ir_value_id z = build_add(&c->b, build_mul(&c->b, y, build_scalar_like(&c->b, y, m->gamma)),
-                                    build_scalar_like(&c->b, y, m->offset));
+    const ir_value_id z = plus(c, times(c, y, m->gamma), m->offset);
     if (strcmp(kernel, "POLY") == 0) return build_pow(&c->b, z, build_scalar_like(&c->b, y, m->degree));
     if (strcmp(kernel, "SIGMOID") != 0) REJECT(c, INVALID_MODEL, "attribute kernel_type is '%s'", kernel);
     return build_tanh(&c->b, z);
@@ -324,10 +338,11 @@ void convert_svm_regressor(onnx_call *c)
     ir_value_id y = with_kernel(c, rows_of(c), &m, count ? kernel : "LINEAR");
     if (count)
         y = build_matmul(&c->b, y, matrix_of(c, weight->floats.at, 1, m.count), &(attrs_matmul){ .trans_b = true });
-    y = build_add(&c->b, y, build_scalar_like(&c->b, y, bias->floats.at[0]));
-    if (is_one_class)
-        y = build_where(&c->b, build_gt(&c->b, y, build_scalar_like(&c->b, y, 0)), build_scalar_like(&c->b, y, 1),
-                        build_scalar_like(&c->b, y, -1));
+    y = plus(c, y, bias->floats.at[0]);
+    if (is_one_class) { /* 1 or -1 */
+        const ir_value_id two = build_typed(&c->b, is_positive(c, y), SINTER_DTYPE_F32);
+        y = plus(c, times(c, two, 2), -1);
+    }
     c->out[0] = quirk_post_transform(c, call_text(c, "post_transform", "NONE"), y);
 }
 
@@ -373,12 +388,12 @@ static void by_votes(onnx_call *c, const machine *m, const int64_t *each, uint32
     if (c->b.status || !pairs_read(c, each, classes, weight->floats.at, m->count, &weights, &votes)) return;
     const attrs_matmul by_rows = { .trans_b = true };
     ir_value_id y = with_kernel(c, rows_of(c), m, kernel);
-    y = build_add(&c->b, build_matmul(&c->b, y, matrix_of(c, weights, pairs, m->count), &by_rows),
-                  quirk_reals(c, bias->floats.at, pairs, 1));
-    const ir_value_id won = build_typed(&c->b, build_gt(&c->b, y, build_scalar_like(&c->b, y, 0)), SINTER_DTYPE_F32);
+    y = build_matmul(&c->b, y, matrix_of(c, weights, pairs, m->count), &by_rows);
+    y = build_add(&c->b, y, quirk_reals(c, bias->floats.at, pairs, 1));
+    const ir_value_id won = build_typed(&c->b, is_positive(c, y), SINTER_DTYPE_F32);
     const ir_value_id start = build_typed(&c->b, build_iota(&c->b, call_k(c, classes)), SINTER_DTYPE_F32);
-    const ir_value_id all =
-        build_add(&c->b, build_matmul(&c->b, won, matrix_of(c, votes, classes, pairs), &by_rows), start);
+    ir_value_id all = build_matmul(&c->b, won, matrix_of(c, votes, classes, pairs), &by_rows);
+    all = build_add(&c->b, all, start);
     c->out[0] = quirk_labelled(c, best_of(c, all), classes, "classlabels_ints");
     if (c->count_out < 2) return;
     if (classes > 2) {
@@ -419,16 +434,15 @@ void convert_svm_classifier(onnx_call *c)
         return;
     }
     ir_value_id y = with_kernel(c, rows_of(c), &m, "LINEAR");
-    y = build_add(&c->b, y, build_scalar_like(&c->b, y, bias->floats.at[0]));
+    y = plus(c, y, bias->floats.at[0]);
     ir_value_id best = best_of(c, y);
     if (classes == 2) {
-        bool is_positive = true;
-        for (uint32_t i = 0; i < weight->floats.count; i++) is_positive &= weight->floats.at[i] >= 0;
+        bool is_share = true;
+        for (uint32_t i = 0; i < weight->floats.count; i++) is_share &= weight->floats.at[i] >= 0;
         static const int64_t last = 1;
         const ir_value_id most = build_reduced(&c->b, reduce_kind_max, y, &last, 1, false),
-                          least = build_scalar_like(&c->b, y, is_positive ? 0.5 : 0),
-                          one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
-        best = build_where(&c->b, is_positive ? build_ge(&c->b, most, least) : build_gt(&c->b, most, least), one, best);
+                          least = build_scalar_like(&c->b, y, 0.5), one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
+        best = build_where(&c->b, is_share ? build_ge(&c->b, most, least) : is_positive(c, most), one, best);
     }
     c->out[0] = quirk_labelled(c, best, classes, "classlabels_ints");
     if (c->count_out > 1) c->out[1] = quirk_post_transform(c, how, y);
