@@ -187,7 +187,8 @@ DIVISION(fmod_i64, fmod_each, rest_by(x, d))
 static inline int64_t mod_by(int64_t x, int64_t y, divisor d)
 {
     const int64_t r = rest_by(x, d);
-    return r + (((r ^ y) < 0) & (r != 0) ? y : 0);
+    const int64_t is_other = ((r ^ y) < 0) & (r != 0);
+    return r + (y & -is_other);
 }
 DIVISION(mod_i64, mod_each, mod_by(x, y, d))
 
