@@ -337,6 +337,7 @@ static bool ensemble(grow *g, const gop *op)
     {                                                                                                                  \
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
+#define MAPS "maps are outputs of models alone: tests/golden/test_cli_values.py makes them"
 #define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
 #define CODES "every code and scale of random models is compared with NumPy: tests/python/test_onnx_trt.py"
 /* clang-format off */
@@ -355,7 +356,7 @@ const gop gops_values[] = {
     { ML "SVMRegressor", 1, 0, 1, vectors, 0, 0, 0 },       { ML "SVMClassifier", 1, 0, 1, vectors, 1, 0, 0 },
     { ML "TreeEnsembleRegressor", 1, 0, 2, trees, 1, 0, 0 },
     { ML "TreeEnsembleClassifier", 1, 0, 2, trees, 2, 0, 0 },
-    { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT),
+    { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT), NO(ML "ZipMap", MAPS),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
     NO("trt.DequantizeLinear", CODES), NO("trt.TRT_INT4DequantizeLinear", CODES),
