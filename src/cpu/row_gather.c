@@ -65,7 +65,8 @@ typedef struct job {
     const kernel_run *k;
 } job;
 
-/* Where the blocks of n indices from number `first` on begin, in bytes; below 0: outside. */
+/* For n indices from number `first` on: at[i] is where the block of the index begins, in bytes; -1: outside the axis.
+ */
 static void places(const job *j, int64_t first, int64_t n, int64_t *at)
 {
     const record *r = j->r;
