@@ -234,7 +234,7 @@ typedef void dw_block_fn(const dw_block *b);
     {                                                                                                                  \
         dw_run(b, k, s, r, u, masked, 1);                                                                              \
     }
-/* The last channels, where they fill no vector, have one block of outputs: each block more makes the compiler slower. */
+/* The last channels, where they fill no vector, have one block of outputs: each block takes long to compile. */
 #define DW_SHAPES(k, s)                                                                                                \
     DW(dw_##k##_##s##_1_4, k, s, 1, 4, 0)                                                                              \
     DW(dw_##k##_##s##_1_7, k, s, 1, 7, 0)                                                                              \
@@ -359,7 +359,7 @@ static void dw_pixels(const depthwise_rows *r, const dw_block *all)
     }
 }
 
-/* Rows [first, first + rows) of the outputs, all whole vectors of channels. x of the result is column 0 of the image. */
+/* Rows [first, first + rows) of the outputs, all whole vectors of channels. Its x is column 0 of the image. */
 static dw_block dw_block_of(const depthwise_rows *r, int64_t first, int64_t rows)
 {
     const depthwise_params *p = r->p;

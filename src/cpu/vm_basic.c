@@ -156,6 +156,13 @@ static inline int64_t rest_by(int64_t x, divisor d)
     return signed_of(size - quotient_by(size, d) * d.y, x < 0);
 }
 
+/* The rest with the sign of the divisor. */
+static inline int64_t mod_by(int64_t x, divisor d)
+{
+    const int64_t r = rest_by(x, d), is_other = ((r < 0) != d.is_negative) & (r != 0);
+    return r + (signed_of(d.y, d.is_negative) & -is_other);
+}
+
 /* Whether all n divisors are one that has a factor. */
 static bool is_one_divisor(const int64_t *y, int64_t n)
 {
@@ -174,9 +181,7 @@ static bool is_one_divisor(const int64_t *y, int64_t n)
             each(op, d_, a_, b_, c_, n);                                                                               \
             return;                                                                                                    \
         }                                                                                                              \
-        const int64_t y = b[0];                                                                                        \
-        const divisor d = divisor_of(y);                                                                               \
-        (void)y;                                                                                                       \
+        const divisor d = divisor_of(b[0]);                                                                            \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             const int64_t x = a[i];                                                                                    \
             to[i] = value;                                                                                             \
@@ -184,13 +189,7 @@ static bool is_one_divisor(const int64_t *y, int64_t n)
     }
 DIVISION(div_i64, div_each, signed_of(quotient_by(size_of(x), d), (x < 0) != d.is_negative))
 DIVISION(fmod_i64, fmod_each, rest_by(x, d))
-static inline int64_t mod_by(int64_t x, int64_t y, divisor d)
-{
-    const int64_t r = rest_by(x, d);
-    const int64_t is_other = ((r ^ y) < 0) & (r != 0);
-    return r + (y & -is_other);
-}
-DIVISION(mod_i64, mod_each, mod_by(x, y, d))
+DIVISION(mod_i64, mod_each, mod_by(x, d))
 
 static void not_i32(ARGS)
 {

@@ -93,6 +93,20 @@ void convert_feature_vectorizer(onnx_call *c)
                                  : build_concat(&c->b, all, c->count_in, &(attrs_concat){ .axis = 1 });
 }
 
+/* Input 0 as rows of f32. */
+static ir_value_id rows_of(onnx_call *c)
+{
+    const ir_value_id x = build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_F32);
+    return !c->b.status && call_rank(c, x) == 1 ? build_unsqueezed(&c->b, x, 0) : x;
+}
+
+/* [rows, columns] */
+static ir_value_id matrix_of(onnx_call *c, const float *at, uint32_t rows, uint32_t columns)
+{
+    const ir_value_id v = quirk_reals(c, at, rows * columns, rows);
+    return rows == 1 ? build_unsqueezed(&c->b, v, 0) : v;
+}
+
 /* x W^T + b, [B, rows] */
 static ir_value_id linear(onnx_call *c, uint32_t rows)
 {
@@ -101,11 +115,9 @@ static ir_value_id linear(onnx_call *c, uint32_t rows)
         REJECT(c, INVALID_MODEL, "%u coefficients for %u rows", weight ? weight->floats.count : 0, rows);
     if (bias && bias->floats.count != rows)
         REJECT(c, INVALID_MODEL, "%u intercepts for %u rows", bias->floats.count, rows);
-    ir_value_id x = build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_F32);
+    const ir_value_id x = rows_of(c);
     if (c->b.status) return 0;
-    if (call_rank(c, x) == 1) x = build_unsqueezed(&c->b, x, 0);
-    ir_value_id w = quirk_reals(c, weight->floats.at, weight->floats.count, rows);
-    if (rows == 1) w = build_unsqueezed(&c->b, w, 0);
+    const ir_value_id w = matrix_of(c, weight->floats.at, rows, weight->floats.count / rows);
     const ir_value_id y = build_matmul(&c->b, x, w, &(attrs_matmul){ .trans_b = true });
     return bias ? build_add(&c->b, y, quirk_reals(c, bias->floats.at, rows, 1)) : y;
 }
@@ -238,12 +250,6 @@ static ir_value_id is_positive(onnx_call *c, ir_value_id x)
     return build_gt(&c->b, x, build_scalar_like(&c->b, x, 0));
 }
 
-static ir_value_id matrix_of(onnx_call *c, const float *at, uint32_t rows, uint32_t columns)
-{
-    const ir_value_id v = quirk_reals(c, at, rows * columns, rows);
-    return rows == 1 ? build_unsqueezed(&c->b, v, 0) : v;
-}
-
 /* x V^T, [B, count] */
 static ir_value_id with_vectors(onnx_call *c, ir_value_id x, const float *at, const machine *m)
 {
@@ -317,13 +323,6 @@ static machine machine_of(onnx_call *c, int64_t count, uint32_t rows)
     m.offset = more->floats.at[1];
     m.degree = more->floats.at[2];
     return m;
-}
-
-/* Input 0 as rows of f32. */
-static ir_value_id rows_of(onnx_call *c)
-{
-    const ir_value_id x = build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_F32);
-    return !c->b.status && call_rank(c, x) == 1 ? build_unsqueezed(&c->b, x, 0) : x;
 }
 
 void convert_svm_regressor(onnx_call *c)
