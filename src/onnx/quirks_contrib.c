@@ -357,59 +357,6 @@ void convert_is_all_finite(onnx_call *c)
     c->out[0] = all;
 }
 
-/* ---- CropAndResize ---- */
-/* Places from `low` to `high` of each box, [R, count], from -1 at the first pixel's centre to 1 at the last one's. */
-static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_t high, int64_t count)
-{
-    float *at = ARENA_NEW(&c->b.g->a, float, (size_t)count);
-    if (!at) c->b.status = FAIL_MEMORY(c->e, "the graph");
-    if (c->b.status) return 0;
-    for (int64_t i = 0; i < count; i++) at[i] = count > 1 ? (float)((double)i / (double)(count - 1)) : 0.5F;
-    const sinter_dtype type = call_type(c, boxes);
-    const ir_value_id from = build_part(&c->b, boxes, 1, call_k(c, low), 1, call_k(c, 1)),
-                      to = build_part(&c->b, boxes, 1, call_k(c, high), 1, call_k(c, 1)),
-                      span = build_sub(&c->b, to, from),
-                      part = build_typed(&c->b, quirk_reals(c, at, (uint32_t)count, 1), type);
-    const ir_value_id place = build_add(&c->b, from, build_mul(&c->b, span, part));
-    return scaled(c, OP_identity, place, 2, 1, -1);
-}
-
-void convert_crop_and_resize(onnx_call *c)
-{
-    int64_t size[2] = { 0 };
-    uint32_t count = 0;
-    const ir_value_id x = call_in(c, 0), boxes = call_in(c, 1);
-    const char *mode = call_text(c, "mode", "bilinear");
-    for (uint32_t i = 0; i < 4; i++)
-        if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
-    if (strcmp(mode, "bilinear") != 0) REJECT(c, UNSUPPORTED, "attribute mode is '%s'", mode);
-    if (c->b.status || !call_const_ints(c, call_in(c, 3), "crop_size", size, 2, &count)) return;
-    if (count != 2 || size[0] < 1 || size[1] < 1 || size[0] > 1 << 20 || size[1] > 1 << 20 || call_rank(c, x) != 4 ||
-        call_rank(c, boxes) != 2 || !dim_is(c->b.g->dims, call_dim(c, boxes, 1), 4))
-        REJECT(c, INVALID_MODEL, "boxes of rank %u in an image of rank %u", call_rank(c, boxes), call_rank(c, x));
-    if (c->b.status) return;
-    const ir_value_id high = places(c, boxes, 0, 2, size[0]), wide = places(c, boxes, 1, 3, size[1]);
-    const dim full[4] = { call_dim(c, boxes, 0), call_k(c, size[0]), call_k(c, size[1]), call_k(c, 1) };
-    ir_value_id grid[2] = { build_unsqueezed(&c->b, build_unsqueezed(&c->b, wide, 1), 3) };
-    grid[1] = build_unsqueezed(&c->b, build_unsqueezed(&c->b, high, 2), 3);
-    for (uint32_t i = 0; i < 2; i++) grid[i] = build_expanded(&c->b, grid[i], full, 4);
-    attrs_grid_sample *a = DEFAULTS(grid_sample);
-    a->mode = resize_mode_linear;
-    a->padding = pad_mode_edge;
-    a->align_corners = 1;
-    const ir_value_id image = build_gather(&c->b, x, call_in(c, 2), NULL),
-                      y = build_grid_sample(&c->b, image, build_concat(&c->b, grid, 2, &(attrs_concat){ .axis = 3 }),
-                                            a);
-    const ir_value_id one = build_scalar_like(&c->b, y, 1);
-    ir_value_id inside = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        const ir_value_id near = build_le(&c->b, build_abs(&c->b, i ? wide : high), one),
-                          flag = build_unsqueezed(&c->b, build_unsqueezed(&c->b, near, 1), i ? 2 : 3);
-        inside = inside ? build_and(&c->b, inside, flag) : flag;
-    }
-    c->out[0] = build_where(&c->b, inside, y, build_scalar_like(&c->b, y, call_real(c, "extrapolation_value", 0)));
-}
-
 /* ---- biases of attention by relative position ---- */
 /* The bucket of each distance up to max_distance, behind which all have the last one. */
 static ir_value_id bucket_table(onnx_call *c, int64_t buckets, int64_t most)

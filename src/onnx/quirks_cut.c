@@ -48,6 +48,26 @@ static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
     return build_typed(&c->b, build_part(&c->b, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_I64);
 }
 
+/* Starts or ends (`in` is their operand's number): true where they are known, in `at`. Else *count is the length of the
+ * operand, UINT32_MAX where only the run knows it. */
+static bool bounds_known(onnx_call *c, uint32_t in, dim *at, uint32_t *count)
+{
+    if (call_known(c, call_in(c, in), at, SINTER_RANK_MAX, count)) return true;
+    int64_t length = 1;
+    const bool is_list = call_rank(c, call_in(c, in)) == 1;
+    *count = is_list && !call_size(c, call_in(c, in), 0, &length) ? UINT32_MAX : (uint32_t)length;
+    return false;
+}
+
+/* The operand with the length that other lists have: a reshape says so, and the run checks it. */
+static ir_value_id bounds_of_length(onnx_call *c, uint32_t in, uint32_t *count, uint32_t want)
+{
+    if (*count != UINT32_MAX || c->b.status) return call_in(c, in);
+    *count = want;
+    const dim length = call_k(c, want);
+    return build_shaped(&c->b, call_in(c, in), &length, 1);
+}
+
 static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
 {
     ir_value_id part[3] = { element(c, starts, i) };
@@ -90,6 +110,7 @@ void convert_slice(onnx_call *c)
     const uint32_t rank = call_shape(c, x, from);
     uint32_t count = 0, count_end = 0;
     bool know_start = true, know_end = true;
+    ir_value_id start_list = 0, end_list = 0;
     cut k[SINTER_RANK_MAX];
     if (c->version < 10) {
         call_ints(c, "starts", &list);
@@ -104,16 +125,16 @@ void convert_slice(onnx_call *c)
             REJECT(c, INVALID_MODEL, "starts or ends are missing");
             return;
         }
-        know_start = call_known(c, call_in(c, 1), starts, SINTER_RANK_MAX, &count);
-        know_end = call_known(c, call_in(c, 2), ends, SINTER_RANK_MAX, &count_end);
-        int64_t length = 1;
-        if (!know_start && call_rank(c, call_in(c, 1)) == 1 && !call_size(c, call_in(c, 1), 0, &length)) length = -1;
-        if (!know_start && length < 0) REJECT(c, UNSUPPORTED, "the number of axes is not known before the model runs");
-        if (!know_start) count = (uint32_t)length;
-        if (!know_end) count_end = count;
+        know_start = bounds_known(c, 1, starts, &count);
+        know_end = bounds_known(c, 2, ends, &count_end);
         if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
         if (call_in(c, 4))
             call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
+        const uint32_t other = axes.count ? axes.count : steps.count ? steps.count : UINT32_MAX;
+        const uint32_t length = count != UINT32_MAX ? count : count_end != UINT32_MAX ? count_end : other;
+        if (length == UINT32_MAX) REJECT(c, UNSUPPORTED, "the number of axes is not known before the model runs");
+        start_list = bounds_of_length(c, 1, &count, length);
+        end_list = bounds_of_length(c, 2, &count_end, length);
     }
     if (count > rank || count != count_end || (axes.count && axes.count != count) ||
         (steps.count && steps.count != count))
@@ -129,7 +150,7 @@ void convert_slice(onnx_call *c)
         if (c->b.status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
             continue;
         if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
-        cut_bind(c, from[axis], call_in(c, 1), call_in(c, 2), i, step, &k[axis]);
+        cut_bind(c, from[axis], start_list, end_list, i, step, &k[axis]);
     }
     c->out[0] = sliced(c, x, k);
 }

@@ -223,6 +223,7 @@ void convert_resize(onnx_call *c)
     if (scale_list && call_size(c, scale_list, 0, &length) && length == 0) scale_list = 0;
     if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
         if (!roi) REJECT(c, INVALID_MODEL, "roi is missing");
+        if (!c->b.status && quirk_crop_late(c, a, &axes)) return;
         call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
         if (count != 2 * axes.count) REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
         a->roi.count = 2 * rank;

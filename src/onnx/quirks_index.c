@@ -234,6 +234,8 @@ void convert_range(onnx_call *c)
     bool known = true, real = true;
     for (uint32_t i = 0; i < 3; i++) {
         in[i] = call_in(c, i);
+        if (!in[i] && i == 2 && c->arg)
+            in[i] = build_scalar_like(&c->b, in[0], 1); /* com.microsoft's step has a default */
         if (!in[i]) REJECT(c, INVALID_MODEL, "input %u is missing", i);
         if (c->b.status) return;
         if (call_rank(c, in[i])) in[i] = build_shaped(&c->b, in[i], NULL, 0);

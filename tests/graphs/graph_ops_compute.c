@@ -232,6 +232,22 @@ static bool lrn(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* The part of an image that is resized, which the run may compute: axes 0 and 1 are kept. */
+static uint32_t crop_of(grow *g)
+{
+    const gsize two = gsize_of(2);
+    const gfill low = { -0.2, 0.5, 0.0371, grow_below(g, 999) }, high = { 0.5, 1.3, 0.0371, grow_below(g, 999) };
+    const bool is_const = grow_one_in(g, 3);
+    const uint32_t part[4] = { grow_leaf(g, SINTER_DTYPE_F32, &two, 1, true, (gfill){ 0, 0, 1, 0 }),
+                               grow_leaf(g, SINTER_DTYPE_F32, &two, 1, is_const, low),
+                               grow_leaf(g, SINTER_DTYPE_F32, &two, 1, true, (gfill){ 1, 1, 1, 0 }),
+                               grow_leaf(g, SINTER_DTYPE_F32, &two, 1, is_const, high) },
+                   n = grow_begin(g, "Concat");
+    for (uint32_t i = 0; i < 4; i++) grow_in(g, n, part[i]);
+    grow_int(g, n, "axis", 0);
+    return grow_end(g, n, 1);
+}
+
 static bool resize(grow *g, const gop *op)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" }, *const coords[] = { "half_pixel", "asymmetric",
@@ -239,7 +255,8 @@ static bool resize(grow *g, const gop *op)
                                                                                              "pytorch_half_pixel" };
     const uint32_t x = image(g, op->types, 1, 2);
     if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x), mode = grow_below(g, 3);
+    const uint32_t rank = grow_rank(g, x), crop = rank == 4 && grow_one_in(g, 4) ? crop_of(g) : G_ABSENT,
+                   mode = crop != G_ABSENT && !grow_one_in(g, 4) ? 1 : grow_below(g, 3);
     gsize d[5];
     for (uint32_t i = 0; i < rank; i++) {
         d[i] = grow_dim(g, x, i);
@@ -248,11 +265,13 @@ static bool resize(grow *g, const gop *op)
     }
     const uint32_t sizes = grow_ints(g, d, rank, false), n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    grow_in(g, n, G_ABSENT);
+    grow_in(g, n, crop);
     grow_in(g, n, G_ABSENT);
     grow_in(g, n, sizes);
     grow_text(g, n, "mode", modes[mode]);
-    grow_text(g, n, "coordinate_transformation_mode", coords[grow_below(g, 4)]);
+    grow_text(g, n, "coordinate_transformation_mode",
+              crop == G_ABSENT ? coords[grow_below(g, 4)] : "tf_crop_and_resize");
+    if (crop != G_ABSENT && grow_one_in(g, 2)) grow_real(g, n, "extrapolation_value", 0.5);
     if (mode == 0) grow_text(g, n, "nearest_mode", "floor");
     return grow_end(g, n, 1) != G_NONE;
 }

@@ -96,6 +96,14 @@ static bool unsqueeze(grow *g, const gop *op)
 }
 
 /* Starts, ends, axes and steps of every kind, also such that nothing is left. */
+/* The same list, of a length that only the run knows: all of it is kept. */
+static uint32_t list_of_unknown_length(grow *g, uint32_t list, uint32_t count)
+{
+    const gsize length = gsize_of(count);
+    const uint32_t any = grow_leaf(g, SINTER_DTYPE_BOOL, &length, 1, false, grow_fill(g, SINTER_DTYPE_BOOL));
+    return grow_2(g, "Compress", list, grow_2(g, "Or", any, grow_1(g, "Not", any)));
+}
+
 static bool slice(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
@@ -120,9 +128,10 @@ static bool slice(grow *g, const gop *op)
         if (!is_back && grow_one_in(g, 8)) end[count] = gsize_of(-1);
         count++;
     }
-    const uint32_t starts = grow_ints(g, start, count, false), ends = grow_ints(g, end, count, false),
-                   axis = grow_const_ints(g, axes, count), steps = grow_const_ints(g, step, count),
-                   n = grow_begin(g, op->name);
+    uint32_t starts = grow_ints(g, start, count, false);
+    if (count && grow_one_in(g, 12)) starts = list_of_unknown_length(g, starts, count);
+    const uint32_t ends = grow_ints(g, end, count, false), axis = grow_const_ints(g, axes, count),
+                   steps = grow_const_ints(g, step, count), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, starts);
     grow_in(g, n, ends);
@@ -302,9 +311,20 @@ static bool trilu(grow *g, const gop *op)
 static bool range(grow *g, const gop *op)
 {
     const gsize count = grow_size(g);
-    const uint32_t start = grow_const_scalar(g, SINTER_DTYPE_I64, 0), stop = grow_ints(g, &count, 1, true),
-                   step = grow_const_scalar(g, SINTER_DTYPE_I64, 1);
-    return grow_3(g, op->name, start, stop, step) != G_NONE;
+    const bool has_step = !op->arg || grow_one_in(g, 2); /* com.microsoft's is 1 where it is not there */
+    const int64_t step = has_step && grow_one_in(g, 3) ? (grow_one_in(g, 2) ? -2 : 3) : 1,
+                  first = grow_one_in(g, 3) ? grow_between(g, -5, 5) : 0;
+    uint32_t stop = grow_ints(g, &count, 1, true), start = grow_const_scalar(g, SINTER_DTYPE_I64, (double)first);
+    uint32_t by = grow_const_scalar(g, SINTER_DTYPE_I64, (double)step);
+    if (step != 1) stop = grow_2(g, "Mul", stop, by);
+    if (first) stop = grow_2(g, "Add", stop, start);
+    if (grow_one_in(g, 4)) {
+        const sinter_dtype type = grow_one_in(g, 2) ? SINTER_DTYPE_F32 : SINTER_DTYPE_I32;
+        start = grow_cast(g, start, type);
+        stop = grow_cast(g, stop, type);
+        by = grow_cast(g, by, type);
+    }
+    return (has_step ? grow_3(g, op->name, start, stop, by) : grow_2(g, op->name, start, stop)) != G_NONE;
 }
 
 /* clang-format off */
@@ -322,6 +342,7 @@ const gop gops_move[] = {
     { "Shape", 15, 0, 3, shape, 0, T_ALL | T_SMALL, 0 },          { "Size", 13, 0, 2, shape, 0, T_ALL | T_SMALL, 0 },
     { "ConstantOfShape", 9, 1, 3, constant_of_shape, 0, 0, 0 },
     { "Trilu", 14, 2, 3, trilu, 0, T_ALL, 0 },          { "Range", 11, 7, 2, range, 0, 0, 0 },
+    { "com.microsoft.Range", 1, 0, 1, range, 1, 0, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_crop.c - parts of images, scaled, whose boxes are computed while the model runs: com.microsoft's
+ * CropAndResize, and Resize with tf_crop_and_resize. Both sample a grid of points that the boxes give. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+/* Places from `low` to `high` of each box, [R, count], from -1 at the first pixel's centre to 1 at the last one's. */
+static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_t high, int64_t count)
+{
+    float *at = ARENA_NEW(&c->b.g->a, float, (size_t)count);
+    if (!at) c->b.status = FAIL_MEMORY(c->e, "the graph");
+    if (c->b.status) return 0;
+    for (int64_t i = 0; i < count; i++) at[i] = count > 1 ? (float)((double)i / (double)(count - 1)) : 0.5F;
+    const sinter_dtype type = call_type(c, boxes);
+    const ir_value_id from = build_part(&c->b, boxes, 1, call_k(c, low), 1, call_k(c, 1)),
+                      to = build_part(&c->b, boxes, 1, call_k(c, high), 1, call_k(c, 1)),
+                      span = build_sub(&c->b, to, from),
+                      part = build_typed(&c->b, quirk_reals(c, at, (uint32_t)count, 1), type);
+    const ir_value_id place = build_add(&c->b, from, build_mul(&c->b, span, part));
+    const ir_value_id twice = build_add(&c->b, place, place);
+    return build_sub(&c->b, twice, build_scalar_like(&c->b, place, 1));
+}
+
+/* image [N, C, H, W] inside boxes [N or 1, 4] of (y, x, y, x), counted from 0 at the first pixel's centre to 1 at the
+ * last one's, at size[0] × size[1] points; points outside the image are `outside`. */
+static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, dim n, const int64_t *size,
+                           double outside)
+{
+    const ir_value_id high = places(c, boxes, 0, 2, size[0]), wide = places(c, boxes, 1, 3, size[1]);
+    const dim full[4] = { n, call_k(c, size[0]), call_k(c, size[1]), call_k(c, 1) };
+    ir_value_id grid[2] = { build_unsqueezed(&c->b, build_unsqueezed(&c->b, wide, 1), 3) };
+    grid[1] = build_unsqueezed(&c->b, build_unsqueezed(&c->b, high, 2), 3);
+    for (uint32_t i = 0; i < 2; i++) grid[i] = build_expanded(&c->b, grid[i], full, 4);
+    attrs_grid_sample *a = DEFAULTS(grid_sample);
+    a->mode = resize_mode_linear;
+    a->padding = pad_mode_edge;
+    a->align_corners = 1;
+    const ir_value_id y =
+        build_grid_sample(&c->b, image, build_concat(&c->b, grid, 2, &(attrs_concat){ .axis = 3 }), a);
+    const ir_value_id one = build_scalar_like(&c->b, high, 1);
+    ir_value_id inside = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_value_id near = build_le(&c->b, build_abs(&c->b, i ? wide : high), one),
+                          flag = build_unsqueezed(&c->b, build_unsqueezed(&c->b, near, 1), i ? 2 : 3);
+        inside = inside ? build_and(&c->b, inside, flag) : flag;
+    }
+    return build_where(&c->b, inside, y, build_scalar_like(&c->b, y, outside));
+}
+
+static bool size_fits(const int64_t *size)
+{
+    return size[0] >= 1 && size[1] >= 1 && size[0] <= 1 << 20 && size[1] <= 1 << 20;
+}
+
+void convert_crop_and_resize(onnx_call *c)
+{
+    int64_t size[2] = { 0 };
+    uint32_t count = 0;
+    const ir_value_id x = call_in(c, 0), boxes = call_in(c, 1);
+    const char *mode = call_text(c, "mode", "bilinear");
+    for (uint32_t i = 0; i < 4; i++)
+        if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    if (strcmp(mode, "bilinear") != 0) REJECT(c, UNSUPPORTED, "attribute mode is '%s'", mode);
+    if (c->b.status || !call_const_ints(c, call_in(c, 3), "crop_size", size, 2, &count)) return;
+    if (count != 2 || !size_fits(size) || call_rank(c, x) != 4 || call_rank(c, boxes) != 2 ||
+        !dim_is(c->b.g->dims, call_dim(c, boxes, 1), 4))
+        REJECT(c, INVALID_MODEL, "boxes of rank %u in an image of rank %u", call_rank(c, boxes), call_rank(c, x));
+    if (c->b.status) return;
+    c->out[0] = cropped(c, build_gather(&c->b, x, call_in(c, 2), NULL), boxes, call_dim(c, boxes, 0), size,
+                        call_real(c, "extrapolation_value", 0));
+}
+
+/* ---- Resize ---- */
+/* Is element `at` of a list known to be `want`, though others may not be? */
+static bool element_is(onnx_call *c, ir_value_id list, uint32_t at, double want)
+{
+    double all[2 * SINTER_RANK_MAX];
+    uint32_t count = 0;
+    if (ir_is_const(c->b.g, list))
+        return call_const_reals(c, list, "roi", all, 2 * SINTER_RANK_MAX, &count) && at < count && all[at] == want;
+    const ir_node_id maker = ir_value_at(c->b.g, list)->producer;
+    const ir_node *n = maker ? ir_node_at(c->b.g, maker) : NULL;
+    for (uint32_t i = 0; n && n->op == OP_concat && i < n->count_in; i++) {
+        int64_t length = 0;
+        if (!call_size(c, n->in[i], 0, &length)) return false;
+        if (at < length) return element_is(c, n->in[i], at, want);
+        at -= (uint32_t)length;
+    }
+    return false;
+}
+
+bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
+{
+    const ir_value_id x = call_in(c, 0), roi = call_in(c, 1), sizes = call_in(c, 3);
+    dim given[SINTER_RANK_MAX], part_dim[2] = { call_k(c, 1), call_k(c, 4) };
+    int64_t size[2] = { 0 };
+    uint32_t count = 0, found = 0;
+    ir_value_id box[4];
+    if (ir_is_const(c->b.g, roi) || call_rank(c, x) != 4 || a->mode != resize_mode_linear || a->antialias || !sizes ||
+        !call_known(c, sizes, given, SINTER_RANK_MAX, &count) || count != axes->count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t axis = axes->at[i];
+        if (axis < 2) {
+            if (given[i] != call_dim(c, x, (uint32_t)axis) || !element_is(c, roi, i, 0) ||
+                !element_is(c, roi, count + i, 1))
+                return false;
+            continue;
+        }
+        if (!dim_is_const(c->b.g->dims, given[i], &size[axis - 2])) return false;
+        box[axis - 2] = build_part(&c->b, roi, 0, call_k(c, i), 1, call_k(c, 1));
+        box[axis] = build_part(&c->b, roi, 0, call_k(c, (int64_t)count + i), 1, call_k(c, 1));
+        found |= 1U << (axis - 2);
+    }
+    if (found != 3 || !size_fits(size)) return false;
+    const ir_value_id list = build_concat(&c->b, box, 4, &(attrs_concat){ .axis = 0 }),
+                      boxes = build_shaped(&c->b, build_typed(&c->b, list, call_type(c, x)), part_dim, 2);
+    c->out[0] = cropped(c, x, boxes, call_dim(c, x, 0), size, a->extrapolation);
+    return true;
+}
