@@ -491,10 +491,22 @@ static ir_value_id quantize_cut(rewriter *r, const match *m)
     return build_clip(r->b, in[0], in[1], in[2]);
 }
 
+/* Between integers, samples are blended as f32 and rounded: no kernel blends integers. 16 bits are exact in f32. */
+static ir_value_id resize_floats(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_resize *a = n->attrs;
+    const sinter_dtype type = rw_value(r, n->in[0])->dtype;
+    if (a->mode == resize_mode_nearest || !dtype_is_int(type) || sinter_dtype_bits(type) > 16) return 0;
+    const ir_value_id x = build_typed(r->b, n->in[0], SINTER_DTYPE_F32), y = build_again(r->b, m->root, &x, 1);
+    return build_typed(r->b, build_round(r->b, y), type);
+}
+
 /* clang-format off */
 const rule rules_requantize[] = {
     { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
     { "integer-cut",       ROOT(quantize),  quantize_cut,   EXACT },
+    { "integer-blend",     ROOT(resize),    resize_floats,  REASSOC },
     { .name = NULL },
 };
 const rule rules_unsigned[] = {
