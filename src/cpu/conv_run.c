@@ -470,6 +470,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
             .a_col = 1,
             .load = load,
             .a_size = size,
+            .b_words = (s->groups - group) * (int64_t)(pack_size / sizeof(float)),
             .b = (const char *)p->w + (size_t)group * pack_size,
             .c = (char *)p->y + group * n * (p->narrow_y ? 2 : 4),
             .ldc = p->ldy,

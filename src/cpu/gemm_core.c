@@ -264,6 +264,12 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
     const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
                            gemm_panel_at(g, core->taps, core->k, core->n, b_first);
+    /* Behind the panels of a block lie those of the next. They are asked for while rows pass by, a part for each tile.
+     */
+    const int64_t block_end = gemm_panel_at(g, core->taps, core->k, core->n, panel_end),
+                  block_words = block_end - gemm_panel_at(g, core->taps, core->k, core->n, panel_begin),
+                  next_most = i64_min(core->b_words - block_end, block_words) * (int64_t)sizeof(float),
+                  next_each = gemm_next_bytes(g->width, core->taps, words);
     const int64_t wide = i64_min(panel_end * g->width, core->n) - panel_begin * g->width;
     /* Programs are fastest where rows lie behind each other. */
     const int64_t drain_ld = is_whole || wide > drain_width ? drain_width : wide;
@@ -299,6 +305,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         };
         if (core->set->set_up) core->set->set_up(rows, core->k, core->state);
         const float *b = b_begin;
+        int64_t next = i * (panel_end - panel_begin) * next_each;
         int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
             const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
@@ -310,6 +317,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
             t.residual = core->residual ? (const char *)core->residual + (row * e->ldr + col) * residual_size : NULL;
             t.b = b + tap_begin * words * width;
+            t.next = next < next_most ? (const char *)(b_begin + block_words) + next : NULL;
+            next += next_each;
             const int64_t vectors = width / g->lanes;
             tile_fn_of(core, vectors, &t)(&t);
             b += core->taps * words * width;

@@ -147,6 +147,7 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .a_col = p->a_col,
         .load = load,
         .a_size = a_size,
+        .b_words = packed ? 0 : gemm_panel_at(g, 1, terms, p->n, g->panels),
         .b = packed ? (const void *)packed : (const char *)p->b + at.b * b_size,
         .c = c,
         .ldc = p->ldc,

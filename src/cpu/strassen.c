@@ -249,6 +249,7 @@ typedef struct step {
     float *to; /* a matrix like X; NULL: quarter (down, right) of C, with the epilogue */
     int down, right;
     bool ends; /* to is Z: then X += Z, and C22 = Y + Z with the epilogue */
+    int next;  /* the right factor of the next product; of the next block where it is F_B11 */
 } step;
 
 /* Rows [row, row + rows) and columns [col, col + cols) of the block were computed, and are still in the L1 cache. */
@@ -302,7 +303,14 @@ static void run_step(const block *k, step s)
     own.block_m = own.block_n = 0;
     const gemm_grid g = gemm_grid_of(set, own, rows, k->c->n2);
     const size_t each = gemm_pack_size(p->isa, own, 1, k2, k->c->n2) / sizeof(float);
-    const float *panels = p->b + (size_t)s.b * each + gemm_panel_at(&g, 1, k2, k->c->n2, k->panel);
+    const int64_t panel_end = k->panel + (k->cols + g.width - 1) / g.width,
+                  begin = gemm_panel_at(&g, 1, k2, k->c->n2, k->panel),
+                  end = gemm_panel_at(&g, 1, k2, k->c->n2, panel_end), each_next = gemm_next_bytes(g.width, 1, k2);
+    const float *panels = p->b + (size_t)s.b * each + begin;
+    /* What the next product reads is asked for while this one is computed. */
+    const bool is_last = s.next == F_B11;
+    const char *next = (const char *)(p->b + (size_t)s.next * each + (is_last ? end : begin));
+    int64_t next_left = is_last && panel_end >= g.panels ? 0 : (end - begin) * (int64_t)sizeof(float);
     for (int64_t i = 0, row = 0; i < g.m_tiles; i++) {
         const int32_t high = (int32_t)(g.rows_small + (i < g.rows_extra));
         const float *b = panels;
@@ -327,13 +335,16 @@ static void run_step(const block *k, step s)
             t.c = to + col;
             t.bias = bias ? bias + col : NULL;
             t.residual = add ? add + col : NULL;
+            t.next = next_left > 0 ? next : NULL;
             set->run[vectors - 1][high - 1](&t);
             t.ahead = 0;
+            next += each_next;
+            next_left -= each_next;
             b += k2 * vectors * g.lanes;
-            const int64_t end = i64_min(col + g.width, k->cols);
-            if (end < k->cols && (end - done) * high * (int64_t)sizeof(float) < PART_BYTES) continue;
-            part_end(k, &s, row, high, done, end - done);
-            done = end;
+            const int64_t to_col = i64_min(col + g.width, k->cols);
+            if (to_col < k->cols && (to_col - done) * high * (int64_t)sizeof(float) < PART_BYTES) continue;
+            part_end(k, &s, row, high, done, to_col - done);
+            done = to_col;
         }
         row += high;
     }
@@ -355,17 +366,17 @@ static void add_residual(const block *k, float *to, const float *x, int down, in
 static void run_block(const block *k)
 {
     const bool adds = k->p->epilogue.residual != NULL;
-    run_step(k, (step){ .a = A11, .b = F_B11, .to = k->x });
+    run_step(k, (step){ .a = A11, .b = F_B11, .to = k->x, .next = F_B21 });
     if (adds) add_residual(k, k->y, k->x, 0, 0);
-    run_step(k, (step){ .a = A12, .b = F_B21, .add = adds ? k->y : k->x }); /* C11 */
-    run_step(k, (step){ .a = S2, .b = F_T2, .add = k->x, .to = k->x });
-    run_step(k, (step){ .a = S1, .b = F_T1, .add = k->x, .to = k->y });
-    run_step(k, (step){ .a = S3, .b = F_T3, .to = k->z, .ends = true }); /* C22 */
+    run_step(k, (step){ .a = A12, .b = F_B21, .add = adds ? k->y : k->x, .next = F_T2 }); /* C11 */
+    run_step(k, (step){ .a = S2, .b = F_T2, .add = k->x, .to = k->x, .next = F_T1 });
+    run_step(k, (step){ .a = S1, .b = F_T1, .add = k->x, .to = k->y, .next = F_T3 });
+    run_step(k, (step){ .a = S3, .b = F_T3, .to = k->z, .ends = true, .next = F_B22 }); /* C22 */
     if (adds) add_residual(k, k->y, k->y, 0, 1);
-    run_step(k, (step){ .a = S4, .b = F_B22, .add = k->y, .right = 1 }); /* C12 */
+    run_step(k, (step){ .a = S4, .b = F_B22, .add = k->y, .right = 1, .next = F_T4 }); /* C12 */
     if (k->lower <= 0) return;
     if (adds) add_residual(k, k->x, k->x, 1, 0);
-    run_step(k, (step){ .a = A22, .b = F_T4, .add = k->x, .down = 1 }); /* C21 */
+    run_step(k, (step){ .a = A22, .b = F_T4, .add = k->x, .down = 1, .next = F_B11 }); /* C21 */
 }
 
 /* ---- rows by themselves ---- */

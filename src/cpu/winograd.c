@@ -293,6 +293,7 @@ static void stage_product(const stage *t, int64_t point, int64_t tiles, int64_t 
         .a_row = rows.row,
         .a_col = 1,
         .b = p->w + (size_t)point * packed,
+        .b_words = (point_count(p->tactic) - point) * (int64_t)packed,
         .c = t->m + point * point_size(t->held, s->c_out),
         .ldc = winograd_row_size(s->c_out),
         .epilogue = &none,
