@@ -248,6 +248,26 @@ static uint32_t crop_of(grow *g)
     return grow_end(g, n, 1);
 }
 
+/* Integers, three times as large: blends are ninths, so none lies in the middle of two integers, where rounding goes
+ * either way. */
+static bool resize_integers(grow *g, const gop *op, uint32_t x)
+{
+    const gsize kept = gsize_of(2), moved = gsize_of(grow_rank(g, x) - 2);
+    const uint32_t one = grow_leaf(g, SINTER_DTYPE_F32, &kept, 1, true, (gfill){ 1, 1, 1, 0 }),
+                   three = grow_leaf(g, SINTER_DTYPE_F32, &moved, 1, true, (gfill){ 3, 3, 1, 0 }),
+                   joined = grow_begin(g, "Concat");
+    grow_in(g, joined, one);
+    grow_in(g, joined, three);
+    grow_int(g, joined, "axis", 0);
+    const uint32_t scales = grow_end(g, joined, 1), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, G_ABSENT);
+    grow_in(g, n, scales);
+    grow_text(g, n, "mode", grow_one_in(g, 4) ? "nearest" : "linear");
+    grow_text(g, n, "coordinate_transformation_mode", grow_one_in(g, 2) ? "half_pixel" : "asymmetric");
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 static bool resize(grow *g, const gop *op)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" }, *const coords[] = { "half_pixel", "asymmetric",
@@ -255,6 +275,7 @@ static bool resize(grow *g, const gop *op)
                                                                                              "pytorch_half_pixel" };
     const uint32_t x = image(g, op->types, 1, 2);
     if (x == G_NONE) return false;
+    if (!dtype_is_float(grow_type(g, x))) return resize_integers(g, op, x);
     const uint32_t rank = grow_rank(g, x), crop = rank == 4 && grow_one_in(g, 4) ? crop_of(g) : G_ABSENT,
                    mode = crop != G_ABSENT && !grow_one_in(g, 4) ? 1 : grow_below(g, 3);
     gsize d[5];
