@@ -103,7 +103,8 @@ typedef struct quirk_blocks {
 } quirk_blocks;
 void        quirk_dynamic_blocks(onnx_call *c, ir_value_id x, ir_value_id second, const quirk_blocks *how);
 /* quirks_crop.c. Resize with tf_crop_and_resize, and a roi that is computed while the model runs: true where it became
- * out[0]. It has to be linear, of an image [N, C, H, W] whose axes 0 and 1 are kept, to sizes that are known. */
+ * out[0]. It has to be linear, of an image [N, C, H, W] of f32, or of the roi's type, whose axes 0 and 1 are kept, to
+ * sizes that are known. */
 bool        quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes);
 /* A constant of f32: [count], or [rows, count / rows] where there is more than one row. */
 ir_value_id quirk_reals(onnx_call *c, const float *at, uint32_t count, uint32_t rows);

@@ -96,6 +96,8 @@ bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
     int64_t size[2] = { 0 };
     uint32_t count = 0, found = 0;
     ir_value_id box[4];
+    const sinter_dtype type = call_type(c, x);
+    if (type != SINTER_DTYPE_F32 && (type != call_type(c, roi) || !dtype_is_float(type))) return false;
     if (ir_is_const(c->b.g, roi) || call_rank(c, x) != 4 || a->mode != resize_mode_linear || a->antialias || !sizes ||
         !call_known(c, sizes, given, SINTER_RANK_MAX, &count) || count != axes->count)
         return false;
@@ -114,7 +116,7 @@ bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
     }
     if (found != 3 || !size_fits(size)) return false;
     const ir_value_id list = build_concat(&c->b, box, 4, &(attrs_concat){ .axis = 0 }),
-                      boxes = build_shaped(&c->b, build_typed(&c->b, list, call_type(c, x)), part_dim, 2);
+                      boxes = build_shaped(&c->b, build_typed(&c->b, list, type), part_dim, 2);
     c->out[0] = cropped(c, x, boxes, call_dim(c, x, 0), size, a->extrapolation);
     return true;
 }

@@ -386,7 +386,8 @@ const gop gops_compute[] = {
     { "InstanceNormalization", 6, 0, 2, channel_norm, 0, T_F32, 0 },
     { "GroupNormalization", 21, 0, 2, channel_norm, 1, T_F32, 0 },
     { "BatchNormalization", 15, 0, 3, channel_norm, 2, T_F32, 0 },
-    { "LRN", 13, 0, 1, lrn, 0, T_F32, 0 },                  { "Resize", 19, 14, 3, resize, 0, T_F32 | T_OF(U8) | T_OF(I8), 0 },
+    { "LRN", 13, 0, 1, lrn, 0, T_F32, 0 },
+    { "Resize", 19, 14, 3, resize, 0, T_F32 | T_OF(U8) | T_OF(I8), 0 },
     { 0 },
 };
 /* clang-format on */
