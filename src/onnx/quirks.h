@@ -113,6 +113,8 @@ ir_value_id quirk_bits_seen(onnx_call *c, ir_value_id v, const char *what, sinte
                             int64_t columns);
 /* NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT of scores [B, C]. */
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y);
+/* quirks_coupling.c. Probabilities of classes [N, classes], from those of class i where it is i or j, [N, pairs]. */
+ir_value_id quirk_coupled(onnx_call *c, ir_value_id r, uint32_t classes);
 /* Labels by the index of a class, [B]: classlabels_strings, or the integers of attribute `name`. */
 ir_value_id quirk_labelled(onnx_call *c, ir_value_id at, uint32_t count, const char *name);
 /* Keys or values [B, H, S, D] with each head as often as the queries have more of them. */

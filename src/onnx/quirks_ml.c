@@ -371,6 +371,22 @@ static bool pairs_read(onnx_call *c, const int64_t *each, uint32_t classes, cons
     return true;
 }
 
+/* Probabilities by prob_a and prob_b, from a score for each pair. */
+static ir_value_id shares(onnx_call *c, ir_value_id y, uint32_t classes)
+{
+    const onnx_attr *a = floats_of(c, "prob_a"), *b = floats_of(c, "prob_b");
+    const uint32_t pairs = classes * (classes - 1) / 2;
+    if (!b || a->floats.count < pairs || b->floats.count < pairs)
+        REJECT(c, INVALID_MODEL, "%u prob_a and %u prob_b for %u pairs of classes", a->floats.count,
+               b ? b->floats.count : 0, pairs);
+    if (c->b.status) return 0;
+    y = build_mul(&c->b, y, quirk_reals(c, a->floats.at, pairs, 1));
+    y = build_add(&c->b, y, quirk_reals(c, b->floats.at, pairs, 1));
+    y = build_sigmoid(&c->b, build_neg(&c->b, y));
+    const ir_value_id least = build_scalar_like(&c->b, y, 1e-7), most = build_scalar_like(&c->b, y, 1 - 1e-7);
+    return quirk_coupled(c, build_clip(&c->b, y, least, most), classes);
+}
+
 /* A score for each pair of classes; the class with most votes wins. Of two classes, both get the one score: [-s, s],
  * its logistic, or with other transforms [1 - s, s], as ONNX Runtime has it. */
 static void by_votes(onnx_call *c, const machine *m, const int64_t *each, uint32_t classes, const char *kernel,
@@ -395,6 +411,10 @@ static void by_votes(onnx_call *c, const machine *m, const int64_t *each, uint32
     all = build_add(&c->b, all, start);
     c->out[0] = quirk_labelled(c, best_of(c, all), classes, "classlabels_ints");
     if (c->count_out < 2) return;
+    if (floats_of(c, "prob_a")) {
+        c->out[1] = quirk_post_transform(c, how, shares(c, y, classes));
+        return;
+    }
     if (classes > 2) {
         c->out[1] = quirk_post_transform(c, how, y);
         return;
@@ -422,7 +442,8 @@ void convert_svm_classifier(onnx_call *c)
             REJECT(c, INVALID_MODEL, "class %u has %lld vectors", i, (long long)each->ints.at[i]);
         count += each->ints.at[i] & INT32_MAX;
     }
-    if (floats_of(c, "prob_a")) REJECT(c, UNSUPPORTED, "probabilities (attribute prob_a)");
+    if (floats_of(c, "prob_a") && !count)
+        REJECT(c, UNSUPPORTED, "probabilities (attribute prob_a) without support vectors");
     if (classes < 2 || classes > INT16_MAX || (count && count_each != classes))
         REJECT(c, INVALID_MODEL, "%u labels for %u classes", classes, count_each);
     if (c->b.status) return;

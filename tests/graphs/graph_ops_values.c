@@ -151,7 +151,12 @@ static bool vectors(grow *g, const gop *op)
     const int64_t rows = op->arg && count ? classes - 1 : classes;
     reals(g, n, "coefficients", (uint32_t)(rows * (count ? count : columns)));
     if (count) reals(g, n, "support_vectors", (uint32_t)(count * columns));
-    reals(g, n, "rho", op->arg && count ? (uint32_t)(classes * (classes - 1) / 2) : 1);
+    const uint32_t pairs = (uint32_t)(classes * (classes - 1) / 2);
+    reals(g, n, "rho", op->arg && count ? pairs : 1);
+    if (op->arg && count && grow_one_in(g, 2)) {
+        reals(g, n, "prob_a", pairs);
+        reals(g, n, "prob_b", pairs);
+    }
     grow_text(g, n, "post_transform", after[grow_below(g, 3)]);
     if (op->arg && count) grow_list(g, n, "vectors_per_class", each, (uint32_t)classes);
     if (op->arg) grow_list(g, n, "classlabels_ints", label, (uint32_t)classes);
