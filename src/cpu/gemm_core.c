@@ -264,8 +264,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
     const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
                            gemm_panel_at(g, core->taps, core->k, core->n, b_first);
-    /* Behind the panels of a block lie those of the next. They are asked for while rows pass by, a part for each tile.
-     */
+    /* The next block's panels lie behind this block's. Each register tile prefetches a part of them. */
     const int64_t block_end = gemm_panel_at(g, core->taps, core->k, core->n, panel_end),
                   block_words = block_end - gemm_panel_at(g, core->taps, core->k, core->n, panel_begin),
                   next_most = i64_min(core->b_words - block_end, block_words) * (int64_t)sizeof(float),

@@ -59,7 +59,7 @@ typedef struct gemm_tile {
     int64_t ldc, ldr;     /* elements                                                                 */
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
-    const char *next;     /* NULL, or what is wanted after that: gemm_next_bytes of it go to L2       */
+    const char *next;     /* NULL, or what is read after this tile; f32 and u8_pairs prefetch it      */
     const char *line;     /* of `lines` kernels, instead of a: term i of row r lies at                */
     const int64_t *at;    /* line + at[i] + r * step terms                                            */
     int32_t rows;
@@ -76,9 +76,9 @@ typedef void gemm_load_fn(void *dst, const void *src, int64_t n);
 typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                           int64_t col_stride);
 
-/* Lines of `next` that four words of K ask for: a quarter of what they read of B. */
+/* Cache lines of `next` that a tile prefetches into L2 for every four words of K: a quarter of what they read of B. */
 static inline int64_t gemm_next_lines(int64_t width) { return (width + 15) / 16; }
-/* Bytes of `next` that a tile of so many words of K, in all taps, asks for. */
+/* Bytes of `next` that a tile of so many taps and words of K prefetches. */
 static inline int64_t gemm_next_bytes(int64_t width, int64_t taps, int64_t words)
 {
     return taps * (words / 4) * gemm_next_lines(width) * 64;

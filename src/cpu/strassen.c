@@ -307,7 +307,7 @@ static void run_step(const block *k, step s)
                   begin = gemm_panel_at(&g, 1, k2, k->c->n2, k->panel),
                   end = gemm_panel_at(&g, 1, k2, k->c->n2, panel_end), each_next = gemm_next_bytes(g.width, 1, k2);
     const float *panels = p->b + (size_t)s.b * each + begin;
-    /* What the next product reads is asked for while this one is computed. */
+    /* The tiles of this product prefetch the panels of the next one. */
     const bool is_last = s.next == F_B11;
     const char *next = (const char *)(p->b + (size_t)s.next * each + (is_last ? end : begin));
     int64_t next_left = is_last && panel_end >= g.panels ? 0 : (end - begin) * (int64_t)sizeof(float);

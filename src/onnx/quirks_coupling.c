@@ -3,8 +3,8 @@
  * Weng, Probability Estimates for Multi-class Classification by Pairwise Coupling, 2004, algorithm 2).
  *
  * With r[i][j] the probability of class i where it is i or j, p minimises p Q p, where Q[t][t] is the sum of r[j][t]^2
- * and Q[t][j] is -r[j][t] r[t][j]. One turn of a loop changes each p[t] after the other. Rows that are near enough
- * keep theirs: how near they are is part of the result. */
+ * and Q[t][j] is -r[j][t] r[t][j]. One iteration of a loop changes p[0], p[1] … in turn. A row whose error is below
+ * the tolerance keeps its p, as in libsvm: more iterations would give other results than libsvm's. */
 #include "onnx/quirks.h"
 
 enum { TURNS = 100, CLASSES_MAX = 128 };
@@ -14,8 +14,9 @@ typedef struct coupling {
     uint32_t classes;
 } coupling;
 
-/* r[i][j] of [N, pairs] as [N, classes, classes], or r[j][i]; 0 where i is j. */
-static ir_value_id squared(onnx_call *c, const coupling *x, ir_value_id all, bool turned)
+/* [N, classes, classes] of r[i][j], or of r[j][i] where it is transposed; 0 on the diagonal. all: [N, 2 * pairs + 1], r
+ * of the pairs with i < j, 1 - r of the same, and 0. */
+static ir_value_id pair_matrix(onnx_call *c, const coupling *x, ir_value_id all, bool is_transposed)
 {
     const uint32_t k = x->classes, pairs = k * (k - 1) / 2;
     int64_t *at = ARENA_NEW(&c->b.g->a, int64_t, (size_t)k * k);
@@ -25,8 +26,8 @@ static ir_value_id squared(onnx_call *c, const coupling *x, ir_value_id all, boo
     for (uint32_t i = 0, pair = 0; i < k; i++) {
         at[i * k + i] = 2 * pairs;
         for (uint32_t j = i + 1; j < k; j++, pair++) {
-            at[turned ? j * k + i : i * k + j] = pair;
-            at[turned ? i * k + j : j * k + i] = pairs + pair;
+            at[is_transposed ? j * k + i : i * k + j] = pair;
+            at[is_transposed ? i * k + j : j * k + i] = pairs + pair;
         }
     }
     attrs_gather *a = DEFAULTS(gather);
@@ -42,7 +43,7 @@ static ir_value_id form_of(onnx_call *c, const coupling *x, ir_value_id r)
     const ir_value_id zero = build_expanded(&c->b, build_scalar_like(&c->b, r, 0), one, 2);
     const ir_value_id part[3] = { r, build_sub(&c->b, build_scalar_like(&c->b, r, 1), r), zero };
     const ir_value_id all = build_concat(&c->b, part, 3, &(attrs_concat){ .axis = 1 });
-    const ir_value_id to = squared(c, x, all, false), from = squared(c, x, all, true);
+    const ir_value_id to = pair_matrix(c, x, all, false), from = pair_matrix(c, x, all, true);
     const ir_value_id sum = build_reduced(&c->b, reduce_kind_sum, build_mul(&c->b, from, from), &last, 1, true);
     const ir_value_id index = build_iota(&c->b, call_k(c, x->classes)), column = build_unsqueezed(&c->b, index, 1),
                       same = build_typed(&c->b, build_eq(&c->b, index, column), SINTER_DTYPE_F32);
@@ -50,7 +51,8 @@ static ir_value_id form_of(onnx_call *c, const coupling *x, ir_value_id r)
     return build_sub(&c->b, diagonal, build_mul(&c->b, to, from));
 }
 
-/* One turn of the rows that are not near enough: p and `near` change. Q may be of no rows. */
+/* One iteration: p [N, classes] changes in the rows that are not near; near [N, 1] gets those whose error is below the
+ * tolerance, 0.005 / classes. */
 static void turn(onnx_call *c, const coupling *x, ir_value_id q, ir_value_id *p, ir_value_id *near)
 {
     static const int64_t last = 1;

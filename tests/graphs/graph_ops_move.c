@@ -95,7 +95,6 @@ static bool unsqueeze(grow *g, const gop *op)
     return grow_2(g, op->name, x, grow_const_ints(g, axes, count)) != G_NONE;
 }
 
-/* Starts, ends, axes and steps of every kind, also such that nothing is left. */
 /* The same list, of a length that only the run knows: all of it is kept. */
 static uint32_t list_of_unknown_length(grow *g, uint32_t list, uint32_t count)
 {
@@ -104,6 +103,7 @@ static uint32_t list_of_unknown_length(grow *g, uint32_t list, uint32_t count)
     return grow_2(g, "Compress", list, grow_2(g, "Or", any, grow_1(g, "Not", any)));
 }
 
+/* Starts, ends, axes and steps of every kind, also such that nothing is left. */
 static bool slice(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
