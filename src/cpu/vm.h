@@ -51,6 +51,15 @@ typedef struct vm_operand {
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
+/* A program of one instruction on memory as registers have it: its loop, from the operands into the result. fn NULL:
+ * the program is none. at: an operand; from VM_LINE_SCALAR on, a value that is computed once. */
+enum { VM_LINE_SCALAR = EXPR_MAX };
+typedef struct vm_line {
+    vm_fn       *fn;
+    const vm_op *op;
+    uint8_t      at[3], to;
+} vm_line;
+
 struct vm_set;
 struct vm_step;
 struct vm_chain_set;
@@ -72,6 +81,7 @@ typedef struct vm_program {
     uint32_t   chain_slots, chain_slot_count;   /* where they begin, in bytes */
     const struct vm_chain_set *chain_set;
     const struct vm_step *chain[VM_LIES];
+    vm_line    line;                    /* takes what the dense chain would */
     vm_operand *operand;                /* in the room that vm_bind was given, as are the instructions */
     vm_op      *op;
 } vm_program;

@@ -19,6 +19,7 @@ typedef struct maker {
     vm_lie lie;
     vm_step *step;
     uint32_t count, room;
+    uint32_t once; /* steps in front that run once, not for every chunk */
     bool has_failed;
     vm_step spare;   /* where steps go that have no room */
     int32_t running; /* a value, or NOTHING */
@@ -104,6 +105,16 @@ static vm_step *push(maker *m, vm_step_fn *fn)
     return s;
 }
 
+/* A step in front of all chunks. */
+static vm_step *push_once(maker *m, vm_step_fn *fn)
+{
+    vm_step *s = push(m, fn);
+    if (s == &m->spare) return s;
+    memmove(&m->step[m->once + 1], &m->step[m->once], (m->count - 1 - m->once) * sizeof *s);
+    m->step[m->once] = (vm_step){ .fn = fn };
+    return &m->step[m->once++];
+}
+
 static uint8_t slot_take(maker *m)
 {
     uint32_t s = 0;
@@ -111,6 +122,13 @@ static uint8_t slot_take(maker *m)
     m->is_taken[s] = true;
     if (s + 1 > m->slots) m->slots = s + 1;
     return (uint8_t)(SLOT_REF + s);
+}
+
+/* One that no step has used. */
+static uint8_t slot_new(maker *m)
+{
+    m->is_taken[m->slots] = true;
+    return (uint8_t)(SLOT_REF + m->slots++);
 }
 
 static void used(maker *m, uint32_t v)
@@ -139,23 +157,28 @@ static vm_lie get_of(const maker *m, uint32_t operand)
     return col_stride(&m->p->operand[operand], m->p->axes - 1) || m->p->cols == 1 ? m->lie : VM_SPLAT;
 }
 
+/* Values that are the same in all chunks of a run are staged once, in slots that nothing else has. */
+enum { ONCE_SLOTS = 16 };
+static bool is_same(const maker *m, uint32_t v)
+{
+    if (m->slots >= ONCE_SLOTS) return false;
+    if (m->home[v] == HOME_IMM || m->home[v] == HOME_SCALAR) return true;
+    return m->lie == VM_DENSE && get_of(m, m->ref[v]) == VM_SPLAT;
+}
+
 static void stage(maker *m, uint32_t v)
 {
+    const bool once = is_same(m, v), is_scalar = m->home[v] == HOME_SCALAR;
+    vm_step_fn *fn = m->set->step[VM_STEP_FILL];
     vm_in in = VM_IN_F32;
-    vm_step *s;
-    if (m->home[v] == HOME_IMM) {
-        s = push(m, m->set->step[VM_STEP_FILL]);
-        s->imm[0] = imm_of(m->imm[v]);
-    } else if (m->home[v] == HOME_SCALAR) {
-        s = push(m, m->set->stage[VM_IN_F32][VM_SPLAT]);
-        s->a = m->ref[v];
-        m->p->chain_once = true;
-    } else {
-        (void)in_of(&m->p->operand[m->ref[v]], &in);
-        s = push(m, m->set->stage[in][get_of(m, m->ref[v])]);
-        s->a = m->ref[v];
-    }
-    m->ref[v] = s->b = slot_take(m);
+    if (m->home[v] == HOME_OPERAND) (void)in_of(&m->p->operand[m->ref[v]], &in);
+    if (m->home[v] != HOME_IMM) fn = m->set->stage[in][is_scalar ? VM_SPLAT : get_of(m, m->ref[v])];
+    if (is_scalar) m->p->chain_once = true;
+    vm_step *s = once ? push_once(m, fn) : push(m, fn);
+    if (m->home[v] == HOME_IMM) s->imm[0] = imm_of(m->imm[v]);
+    else s->a = m->ref[v];
+    if (once) m->left[v]++;
+    m->ref[v] = s->b = once ? slot_new(m) : slot_take(m);
     m->home[v] = HOME_SLOT;
 }
 
@@ -261,7 +284,8 @@ static void binary(maker *m, const vm_op *op)
     const vm_lie get = m->home[y] == HOME_SCALAR ? VM_SPLAT : in == VM_IN_F32 ? get_of(m, m->ref[y]) : VM_PART;
     if (direct[0] && a != b && (get == VM_SPLAT || get == VM_ROWS)) {
         into(m, x);
-        push(m, direct[(get == VM_SPLAT ? 2 : 0) + turn])->a = m->ref[y];
+        const uint32_t form_of = get != VM_SPLAT ? 0 : m->lie == VM_DENSE ? 4 : 2;
+        push(m, direct[form_of + turn])->a = m->ref[y];
         if (m->home[y] == HOME_SCALAR) m->p->chain_once = true;
         return;
     }
@@ -417,7 +441,7 @@ static bool make(maker *m, vm_lie lie)
     const vm_program *p = m->p;
     m->lie = lie;
     m->running = NOTHING;
-    m->count = 0;
+    m->count = m->once = 0;
     memset(m->left, 0, sizeof m->left);
     memset(m->is_taken, 0, sizeof m->is_taken);
     for (uint32_t i = 0; i < p->op_count; i++) {
@@ -447,7 +471,7 @@ static bool make(maker *m, vm_lie lie)
         store(m, op);
     }
     vm_step *end = push(m, m->set->step[VM_STEP_AGAIN]);
-    end->op = (uint16_t)(m->count - 1);
+    end->op = (uint16_t)(m->count - 1 - m->once);
     return !m->has_failed;
 }
 
@@ -472,4 +496,5 @@ void vm_chain_bind(vm_program *p, isa_level isa, vm_step *step, uint32_t room)
     p->chain_slots = scalars * p->slot_size;
     p->chain_slot_count = m.slots;
     p->has_chain = p->chain_slots + m.slots * slot <= VM_SLOT_BYTES && (!scalars || p->slot_size >= slot);
+    if (p->has_chain) vm_line_find(p);
 }

@@ -53,12 +53,15 @@ typedef struct vm_chain_set {
     vm_step_fn *load[VM_INS][VM_GETS], *stage[VM_INS][VM_GETS], *store[VM_INS][VM_LIES];
     vm_step_fn *unary[OP_SCALAR_COUNT];
     vm_step_fn *binary[OP_SCALAR_COUNT][4];     /* with an immediate, reversed, with memory, reversed */
-    vm_step_fn *direct[OP_SCALAR_COUNT][4];     /* memory in rows, reversed, one element a row, reversed */
+    /* memory in rows, reversed, one element a row, reversed, one element for a dense run, reversed */
+    vm_step_fn *direct[OP_SCALAR_COUNT][6];
     vm_step_fn *step[VM_STEPS];
 } vm_chain_set;
 
 /* Binds the chains of a bound program, where it can have any and they fit in `room` steps. */
 void vm_chain_bind(vm_program *p, isa_level isa, vm_step *step, uint32_t room);
+/* Finds the one loop that a program of one instruction may be (vm_line). */
+void vm_line_find(vm_program *p);
 /* Prepares a chunk: its slots, and the scalars, whose values lie at `value`. */
 void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void *const *value);
 /* An operand's first element, and its strides in bytes. */

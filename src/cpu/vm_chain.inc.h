@@ -43,6 +43,8 @@ typedef void step_fn(STEP_ARGS);
 #define FROM_ROWS(type, load)  load(ROWS_AT(type))
 #define FROM_PART(type, load)  load##_n(ROWS_AT(type), k->count[j])
 #define FROM_SPLAT(type, load) load##_1(ROWS_AT(type))
+/* One element for a whole dense run. */
+#define OF_ONE const vec y = v_set(*(const float *)(const void *)AT)
 
 static inline vec get_f32(const float *p) { return v_load(p); }
 static inline vec get_f32_n(const float *p, int n) { return v_load_n(p, n); }
@@ -107,9 +109,10 @@ PUTS(8, uint8_t, vi_store_8(p, v_bits(v)))
 #define STORE_AS(name, put)                                                                                      \
     static void s_##name(STEP_ARGS)                                                                              \
     {                                                                                                            \
+        char *const to = AT;                                                                                     \
         put(x0, 0) put(x1, 1) put(x2, 2) put(x3, 3) put(x4, 4) put(x5, 5) put(x6, 6) put(x7, 7) NEXT;            \
     }
-#define TO(type, at) ((type *)(void *)(AT + (at)))
+#define TO(type, at) ((type *)(void *)(to + (at)))
 #define STORES(name, type)                                                                                       \
     STORE_AS(store_##name##_dense, PUT_##name##_DENSE)                                                           \
     STORE_AS(store_##name##_rows, PUT_##name##_ROWS)                                                             \
@@ -134,11 +137,13 @@ STORES(f16, uint16_t)
 STORES(bf16, uint16_t)
 STORES(8, uint8_t)
 
-/* The next chunk of a run: from the first step again. */
+/* The next chunk of a run: from the first step again. Most programs have few operands: those move without a loop. */
+enum { AT_ONCE = 4 };
 static void s_again(STEP_ARGS)
 {
     if (--k->left == 0) return;
-    for (uint32_t i = 0; i < k->operands; i++) k->at[i] += k->bump[i];
+    for (uint32_t i = 0; i < AT_ONCE; i++) k->at[i] += k->bump[i];
+    for (uint32_t i = AT_ONCE; i < k->operands; i++) k->at[i] += k->bump[i];
     p -= p->op;
     ((step_fn *)p->fn)(p, k, x0, x1, x2, x3, x4, x5, x6, x7);
 }
@@ -203,7 +208,9 @@ STEP_COMPARE(ge, v_le(y, x))
     STEP(b_##name##_rows, , f(x, FROM_ROWS(float, get_f32)))                                                     \
     STEP(b_##name##_rows_r, , f(FROM_ROWS(float, get_f32), x))                                                   \
     STEP(b_##name##_splat, , f(x, FROM_SPLAT(float, get_f32)))                                                   \
-    STEP(b_##name##_splat_r, , f(FROM_SPLAT(float, get_f32), x))
+    STEP(b_##name##_splat_r, , f(FROM_SPLAT(float, get_f32), x))                                                 \
+    STEP(b_##name##_one, OF_ONE, f(x, y))                                                                        \
+    STEP(b_##name##_one_r, OF_ONE, f(y, x))
 STEP_DIRECT(add, v_add)
 STEP_DIRECT(sub, v_sub)
 STEP_DIRECT(mul, v_mul)
@@ -288,7 +295,7 @@ static void chain_run(const vm_step *p, vm_chunk *k)
 #define SU(name) [OP_##name] = (vm_step_fn *)s_u_##name
 #define SB(name) [OP_##name] = { S1(b_##name##_imm), S1(b_##name##_imm_r), S1(b_##name##_mem), S1(b_##name##_mem_r) }
 #define SD(name) [OP_##name] = { S1(b_##name##_rows), S1(b_##name##_rows_r), S1(b_##name##_splat), \
-                                 S1(b_##name##_splat_r) }
+                                 S1(b_##name##_splat_r), S1(b_##name##_one), S1(b_##name##_one_r) }
 static const vm_chain_set chain_steps = {
     .lanes = VEC_LANES,
     .shift = VEC_LANES == 16 ? 4 : VEC_LANES == 8 ? 3 : 2,

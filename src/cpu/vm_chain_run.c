@@ -33,9 +33,22 @@ static void run(const vm_program *p, vm_chunk *k, vm_lie lie, int64_t chunks)
     p->chain_set->run(p->chain[lie], k);
 }
 
+static void run_line(const vm_program *p, const vm_chunk *k, const vm_corner *c, int64_t n)
+{
+    const vm_line *l = &p->line;
+    const char *from[3];
+    for (uint32_t i = 0; i < 3; i++)
+        from[i] = l->at[i] < VM_LINE_SCALAR ? c[l->at[i]].at : k->at[SCALAR_REF + l->at[i] - VM_LINE_SCALAR];
+    l->fn(l->op, c[l->to].at, from[0], from[1], from[2], n);
+}
+
 /* n columns of one row, or of rows that lie behind each other. */
 static void run_along(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t n)
 {
+    if (p->line.fn) {
+        run_line(p, k, c, n);
+        return;
+    }
     const int32_t shift = p->chain_set->shift;
     const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
     for (uint32_t i = 0; i < p->operand_count; i++) {
