@@ -369,7 +369,8 @@ SINTER_API sinter_status sinter_network_set_precision_mode(sinter_network *netwo
 
 /* A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
  * layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
- * Refused while a layer has one of these. */
+ * Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
+ * it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32). */
 SINTER_API sinter_status sinter_network_set_strongly_typed(sinter_network *network, uint32_t is_strongly_typed,
                                                            sinter_error *error);
 SINTER_API uint32_t      sinter_network_is_strongly_typed(const sinter_network *network);
@@ -529,7 +530,7 @@ SINTER_API sinter_layer *sinter_add_einsum(sinter_network *network, sinter_netwo
 SINTER_API sinter_layer *sinter_add_concatenation(sinter_network *network, sinter_network_tensor *const *input,
                                                   uint32_t count, int64_t axis, sinter_error *error);
 /* start, size and stride have `rank` numbers, one for each axis of the input, or of the parameter `axes`. Inputs 1
- * to 5 replace them: start, size, stride, the value for mode FILL, axes. */
+ * to 5 replace them: start, size, stride, the value for mode FILL, axes. Stride 0 repeats the element at `start`. */
 SINTER_API sinter_layer *sinter_add_slice(sinter_network *network, sinter_network_tensor *input, uint32_t rank,
                                           const int64_t *start, const int64_t *size, const int64_t *stride,
                                           sinter_error *error);

@@ -1307,7 +1307,7 @@ each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alph
 """Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
     "sinter_add_slice": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(c_int64), POINTER(c_int64), POINTER(c_int64), POINTER(sinter_error)], "network input rank start size stride error",
 """start, size and stride have `rank` numbers, one for each axis of the input, or of the parameter `axes`. Inputs 1
-to 5 replace them: start, size, stride, the value for mode FILL, axes.
+to 5 replace them: start, size, stride, the value for mode FILL, axes. Stride 0 repeats the element at `start`.
 """),
     "sinter_add_softmax": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network input axes error",
 """Over the axes of the mask; mask 0: axis max(0, rank - 3)."""),
@@ -1858,7 +1858,8 @@ loops and conditionals are added by the calls below only.
     "sinter_network_is_strongly_typed": (c_uint32, [c_void_p], "network",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
 layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
-Refused while a layer has one of these.
+Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
+it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32).
 """),
     "sinter_network_layer": (c_void_p, [c_void_p, c_uint32], "network index",
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
@@ -1889,7 +1890,8 @@ Refused while a layer has one of these.
     "sinter_network_set_strongly_typed": (c_int, [c_void_p, c_uint32, POINTER(sinter_error)], "network is_strongly_typed error",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
 layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
-Refused while a layer has one of these.
+Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
+it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32).
 """),
     "sinter_network_tensor_is_debug": (c_uint32, [c_void_p], "tensor",
 """"""),

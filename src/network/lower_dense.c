@@ -31,7 +31,11 @@ void lower_constant(network_call *n)
 static void check_list(network_call *n, const char *name, const attr_ints *list, uint32_t spatial)
 {
     if (list->count != spatial)
-        REJECT(&n->c, INVALID_ARG, "parameter %s has %u numbers for %u spatial axes", name, list->count, spatial);
+        REJECT(
+            &n->c, INVALID_ARG,
+            "parameter %s has %u numbers for %u spatial axes: the input has rank %u, batch and channels come first%s",
+            name, list->count, spatial, spatial + 2,
+            list->count == spatial + 1 ? "; a batch that the network does not name is not supported" : "");
 }
 
 /* The attributes that windows share; `at` has room for 5 more. Round up: the output gets an element more where a part
@@ -118,6 +122,7 @@ static void lower_conv(network_call *n, bool is_transposed)
 {
     onnx_attr at[8];
     attr_ints stride, dilation, pads, more;
+    network_widen(n);
     ir_value_id in[3] = { n->c.in[0] };
     if (!kernel_of(n, is_transposed, &in[1], &in[2])) return;
     const uint32_t spatial = call_rank(&n->c, in[0]) - 2;
@@ -171,6 +176,7 @@ void lower_pooling(network_call *n)
 
 void lower_matrix_multiply(network_call *n)
 {
+    network_widen(n);
     ir_builder *b = &n->c.b;
     const int64_t op0 = network_int(n, "op0"), op1 = network_int(n, "op1");
     const bool is_row = op0 == SINTER_MATRIX_VECTOR, is_column = op1 == SINTER_MATRIX_VECTOR;
@@ -273,6 +279,7 @@ static ir_value_id norm_plain(network_call *n, ir_value_id x, const attr_ints *a
 
 void lower_normalization(network_call *n)
 {
+    network_widen(n);
     ir_builder *b = &n->c.b;
     attr_ints axes;
     const ir_value_id x = n->c.in[0];

@@ -7,6 +7,7 @@
 
 void lower_parametric_relu(network_call *n)
 {
+    network_widen(n);
     n->c.out[0] = build_prelu(&n->c.b, n->c.in[0], n->c.in[1]);
 }
 
@@ -44,6 +45,7 @@ void lower_cumulative(network_call *n)
 
 void lower_einsum(network_call *n)
 {
+    network_widen(n);
     const onnx_attr a = network_attr_text("equation", network_param_of(n->layer, "equation")->text);
     n->c.out[0] = network_op(n, "Einsum", &a, 1, n->c.in, n->c.count_in);
 }
@@ -60,6 +62,7 @@ void lower_unsqueeze(network_call *n)
 
 void lower_scatter(network_call *n)
 {
+    network_widen(n);
     const onnx_attr a = network_attr_int("axis", network_int(n, "axis"));
     const bool is_nd = network_int(n, "mode") == SINTER_SCATTER_ND;
     n->c.out[0] = network_op(n, is_nd ? "ScatterND" : "ScatterElements", &a, is_nd ? 0 : 1, n->c.in, 3);

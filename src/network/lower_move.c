@@ -6,6 +6,7 @@
 
 void lower_concatenation(network_call *n)
 {
+    network_widen(n);
     const uint32_t rank = call_rank(&n->c, n->c.in[0]);
     const int64_t axis = call_axis(&n->c, network_int(n, "axis"), rank);
     n->c.out[0] = n->c.count_in == 1 ? build_identity(&n->c.b, n->c.in[0])
@@ -137,11 +138,20 @@ static void slice_check(network_call *n, const slice_plan *p)
 static ir_value_id slice_inside(network_call *n, const slice_plan *p)
 {
     attrs_slice *a = DEFAULTS(slice);
-    a->start = build_dims(&n->c.b, p->start, p->rank);
-    a->size = build_dims(&n->c.b, p->size, p->rank);
+    dim size[SINTER_RANK_MAX];
+    bool repeats = false;
     a->step.count = p->rank;
-    memcpy(a->step.at, p->stride, p->rank * sizeof *p->stride);
-    return build_slice(&n->c.b, n->c.in[0], a);
+    for (uint32_t i = 0; i < p->rank; i++) {
+        /* Stride 0: one element as often as the size says. */
+        const bool is_repeated = !p->stride[i];
+        repeats |= is_repeated;
+        size[i] = is_repeated ? call_k(&n->c, 1) : p->size[i];
+        a->step.at[i] = is_repeated ? 1 : p->stride[i];
+    }
+    a->start = build_dims(&n->c.b, p->start, p->rank);
+    a->size = build_dims(&n->c.b, size, p->rank);
+    const ir_value_id y = build_slice(&n->c.b, n->c.in[0], a);
+    return repeats ? build_expanded(&n->c.b, y, p->size, p->rank) : y;
 }
 
 /* i64 in the form of an axis' sizes. */
@@ -211,6 +221,7 @@ static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t m
 
 void lower_slice(network_call *n)
 {
+    network_widen(n);
     slice_plan p;
     const int64_t mode = network_int(n, "mode");
     slice_read(n, &p);

@@ -128,13 +128,14 @@ sinter_status context_room(context *x)
 /* ---- one layer ---- */
 
 /* Converts the f32 inputs of a layer that has to be computed in a narrower type. False: there are none. */
-static bool narrow_inputs(network_call *n, ir_value_id *in)
+static bool narrow_inputs(network_call *n)
 {
     const sinter_dtype type = network_obeyed(n->layer);
     bool is_any = false;
     for (uint32_t i = 0; i < n->c.count_in && network_is_narrower(type); i++) {
-        if (!in[i] || name_is_list(in[i]) || call_type(&n->c, in[i]) != SINTER_DTYPE_F32) continue;
-        in[i] = build_cast(&n->c.b, in[i], type);
+        const ir_value_id v = n->in[i];
+        if (!v || name_is_list(v) || call_type(&n->c, v) != SINTER_DTYPE_F32) continue;
+        n->in[i] = build_cast(&n->c.b, v, type);
         is_any = true;
     }
     return is_any;
@@ -188,9 +189,10 @@ static sinter_status lower_layer(context *x, sinter_layer *layer)
                               .out = out },
                        .l = l,
                        .x = x,
-                       .layer = layer };
+                       .layer = layer,
+                       .in = in };
     const uint32_t node_first = g->node.count;
-    const bool is_narrowed = narrow_inputs(&n, in);
+    const bool is_narrowed = narrow_inputs(&n);
     if (!n.c.b.status) layer->row->lower(&n);
     return finish_layer(x, &n, node_first, is_narrowed);
 }

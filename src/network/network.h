@@ -197,6 +197,8 @@ struct network_call {
     lowering       *l;
     struct context *x;                  /* where its inputs and outputs are values */
     sinter_layer   *layer;
+    ir_value_id    *in;                 /* c.in */
+    sinter_dtype    type;               /* of weights that are floats; NONE: the type that they have */
 };
 
 /* A graph with the network's inputs. `options` may be NULL. */
@@ -218,6 +220,9 @@ const network_param *network_param_of(const sinter_layer *layer, const char *nam
 int64_t     network_int(network_call *n, const char *name);
 double      network_real(network_call *n, const char *name, double unset);     /* `unset` where it was not set */
 bool        network_ints(network_call *n, const char *name, attr_ints *out);   /* false: not set, or empty */
+/* Gives the float inputs and weights of the layer one type: the widest of f16, bf16 and f32 that one of them has (f16
+ * beside bf16: f32). Nothing changes in a strongly typed network, or beside floats of other types. */
+void        network_widen(network_call *n);
 /* Weights as a constant of this shape, named LAYER.NAME; 0: there are none. */
 ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, const int64_t *dim);
 /* Attributes of an ONNX operator, and its conversion. */

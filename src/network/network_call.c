@@ -4,6 +4,38 @@
 
 #include <string.h>
 
+static bool is_plain_float(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F32 || network_is_narrower(type);
+}
+
+/* The type that holds both; NONE holds nothing. */
+static sinter_dtype wider(sinter_dtype a, sinter_dtype b)
+{
+    return !a || a == b ? b : !b ? a : SINTER_DTYPE_F32;
+}
+
+void network_widen(network_call *n)
+{
+    sinter_dtype type = SINTER_DTYPE_NONE;
+    if (n->layer->net->is_strongly_typed || n->c.b.status) return;
+    for (uint32_t i = 0; i < n->c.count_in; i++) {
+        if (!n->in[i] || name_is_list(n->in[i])) continue;
+        const sinter_dtype own = call_type(&n->c, n->in[i]);
+        if (is_plain_float(own)) type = wider(type, own);
+        else if (dtype_is_float(own)) return;
+    }
+    for (uint32_t i = 0; i < n->layer->count_param; i++) {
+        const sinter_weights *w = &n->layer->param[i].weights;
+        const bool obeys = network_is_narrower(network_obeyed(n->layer)) && w->dtype == SINTER_DTYPE_F32;
+        if (w->count && is_plain_float(w->dtype) && !obeys) type = wider(type, w->dtype);
+    }
+    n->type = type;
+    for (uint32_t i = 0; i < n->c.count_in; i++)
+        if (n->in[i] && !name_is_list(n->in[i]) && is_plain_float(call_type(&n->c, n->in[i])))
+            n->in[i] = build_typed(&n->c.b, n->in[i], type);
+}
+
 ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, const int64_t *d)
 {
     const sinter_weights *w = &network_param_of(n->layer, name)->weights;
@@ -18,9 +50,10 @@ ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, co
     const char *own = given ? given : arena_printf(&n->c.b.g->a, "%s.%s", n->layer->name, name);
     const ir_value_id id = build_const(&n->c.b, own, &v);
     if (id) ir_value_at(n->c.b.g, id)->initializer = w->dtype;
-    const sinter_dtype type = network_obeyed(n->layer);
-    const bool is_narrow = network_is_narrower(type) && w->dtype == SINTER_DTYPE_F32;
-    return id && is_narrow ? build_folded(&n->c.b, build_cast(&n->c.b, id, type)) : id;
+    const sinter_dtype obeyed = network_obeyed(n->layer);
+    const bool is_narrow = network_is_narrower(obeyed) && w->dtype == SINTER_DTYPE_F32;
+    const sinter_dtype type = is_narrow ? obeyed : n->type && is_plain_float(w->dtype) ? n->type : w->dtype;
+    return id && type != w->dtype ? build_folded(&n->c.b, build_cast(&n->c.b, id, type)) : id;
 }
 
 ir_value_id network_i64s(network_call *n, const int64_t *at, uint32_t count)

@@ -363,6 +363,10 @@ static void slices(void)
     EXPECT(out(sinter_add_slice(net, input("x", 1, DIMS(4)), 1, DIMS(3), DIMS(2), DIMS(-2), &error)), &data, 1, 1,
            DIMS(2), 4, 2);
     end();
+    begin(); /* stride 0 repeats an element */
+    EXPECT(out(sinter_add_slice(net, input("x", 1, DIMS(4)), 1, DIMS(2), DIMS(3), DIMS(0), &error)), &data, 1, 1,
+           DIMS(3), 3, 3, 3);
+    end();
     begin();
     sinter_network_shape shape;
     tensor t = out(sinter_add_slice(net, input("x", 1, DIMS(4)), 1, DIMS(3), DIMS(2), DIMS(1), &error));

@@ -241,6 +241,41 @@ static void strongly_typed_networks(void)
     sinter_network_destroy(net);
 }
 
-static const test tests[] = { T(layers_that_stay), T(layers_that_are_lowered), T(layers_in_8_bits),
-                              T(refused_8_bits),   T(strongly_typed_networks), { 0 } };
+/* Floats of several types in one layer: the widest; a strongly typed network refuses them. */
+static void mixed_types(void)
+{
+    static const struct {
+        sinter_dtype a, b, both;
+    } row[] = { { SINTER_DTYPE_F16, SINTER_DTYPE_F32, SINTER_DTYPE_F32 },
+                { SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F32 },
+                { SINTER_DTYPE_BF16, SINTER_DTYPE_BF16, SINTER_DTYPE_BF16 },
+                { SINTER_DTYPE_F32, SINTER_DTYPE_F64, SINTER_DTYPE_NONE } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        for (uint32_t strong = 0; strong < 2; strong++) {
+            sinter_network *net;
+            sinter_network_shape shape = { 0 };
+            CHECK_EQ(sinter_network_create(NULL, &net, &error), SINTER_OK);
+            CHECK_EQ(sinter_network_set_strongly_typed(net, strong, &error), SINTER_OK);
+            sinter_network_tensor *x =
+                sinter_network_add_input(net, "x", row[i].a, 2, (int64_t[]){ 2, 3 }, NULL, &error);
+            sinter_network_tensor *y =
+                sinter_network_add_input(net, "y", row[i].b, 2, (int64_t[]){ 2, 3 }, NULL, &error);
+            sinter_layer *l = sinter_add_elementwise(net, x, y, SINTER_ELEMENTWISE_SUM, &error);
+            const bool is_good = row[i].a == row[i].b || (!strong && row[i].both != SINTER_DTYPE_NONE);
+            CHECK_EQ(sinter_network_tensor_shape(sinter_layer_output(l, 0), &shape, &error),
+                     is_good ? SINTER_OK : SINTER_INVALID_ARG);
+            if (is_good) CHECK_EQ(shape.dtype, row[i].both);
+            error = (sinter_error){ 0 };
+            sinter_network_destroy(net);
+        }
+    }
+}
+
+static const test tests[] = { T(layers_that_stay),
+                              T(layers_that_are_lowered),
+                              T(layers_in_8_bits),
+                              T(refused_8_bits),
+                              T(strongly_typed_networks),
+                              T(mixed_types),
+                              { 0 } };
 TEST_MAIN(tests)

@@ -19,7 +19,7 @@ typedef struct grower {
     tensor pool[POOL]; /* f32, finite for the data that tests use */
     uint32_t count;
     uint32_t added, refused;
-    int is_plain; /* layers in the place of plugins */
+    int is_plain; /* layers in the place of plugins, f32 in the place of bf16 */
 } grower;
 
 static uint32_t below(grower *g, uint32_t limit)
@@ -40,6 +40,20 @@ static sinter_network_shape shape_of(tensor t)
     return s;
 }
 
+/* Now and then in bf16, which holds these numbers: layers compute in the widest type of what they read. */
+static sinter_dtype narrowed(grower *g, float *data, int64_t count)
+{
+    uint16_t *half = (uint16_t *)(void *)data;
+    if (below(g, 3) || g->is_plain) return SINTER_DTYPE_F32;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &data[i], sizeof bits);
+        const uint16_t top = (uint16_t)(bits >> 16);
+        memcpy(&half[i], &top, sizeof top);
+    }
+    return SINTER_DTYPE_BF16;
+}
+
 static tensor constant(grower *g, uint32_t rank, const int64_t *d)
 {
     float data[4096];
@@ -47,13 +61,14 @@ static tensor constant(grower *g, uint32_t rank, const int64_t *d)
     for (uint32_t i = 0; i < rank; i++) t.dim[i] = d[i];
     if (net_count(&t) > 4096) return NULL;
     for (int64_t i = 0; i < net_count(&t); i++) data[i] = (float)below(g, 17) / 8 - 1;
+    t.dtype = narrowed(g, data, net_count(&t));
     return sinter_layer_output(sinter_add_constant(g->net, &t, 0, NULL), 0);
 }
 
 static void random_weights(grower *g, sinter_weights *w, int64_t count, float *room)
 {
     for (int64_t i = 0; i < count && i < 4096; i++) room[i] = (float)below(g, 17) / 16 - 0.5f;
-    *w = (sinter_weights){ SINTER_DTYPE_F32, 0, count, room };
+    *w = (sinter_weights){ narrowed(g, room, count < 4096 ? count : 4096), 0, count, room };
 }
 
 static sinter_layer *add_window(grower *g, tensor t, const sinter_network_shape *s, uint32_t what)
@@ -109,8 +124,8 @@ static sinter_layer *add_move(grower *g, tensor t, const sinter_network_shape *s
         const int64_t mode = below(g, 5);
         for (uint32_t i = 0; i < rank; i++) {
             a[i] = mode ? (int64_t)below(g, 5) - 2 : (int64_t)below(g, 2);
-            b[i] = mode ? 1 + (int64_t)below(g, 6) : s->dim[i] - a[i];
-            c[i] = mode ? 1 + (int64_t)below(g, 2) : 1;
+            c[i] = mode ? (int64_t)below(g, 3) : below(g, 4) != 0;
+            b[i] = mode || !c[i] ? 1 + (int64_t)below(g, 6) : s->dim[i] - a[i];
         }
         l = sinter_add_slice(g->net, t, rank, a, b, c, NULL);
         (void)sinter_layer_set_int(l, "mode", mode, NULL);

@@ -6,7 +6,7 @@ import numpy_layers as judge
 import sinter.tensorrt as trt
 from random_models import f8_value
 
-TYPES = {"f4": trt.float32, "i4": trt.int32, "i8": trt.int64, "b1": trt.bool, "i1": trt.int8}
+TYPES = {"f4": trt.float32, "f2": trt.float16, "i4": trt.int32, "i8": trt.int64, "b1": trt.bool, "i1": trt.int8}
 F4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 
@@ -31,6 +31,10 @@ class RandomNetwork:
 
     def numbers(self, shape, low=-2.0, high=2.0):
         return self.rng.uniform(low, high, shape).astype("f4")
+
+    def narrow(self, numbers):
+        """Now and then the numbers in f16: a layer computes in the widest type of what it reads."""
+        return numbers.astype("f2") if self.int(0, 3) == 0 else numbers
 
     def grid(self, shape, low=-8, high=8):
         """Multiples of 1/4: functions with steps are exact on them."""
@@ -78,7 +82,7 @@ class RandomNetwork:
 
 
 def convolution(r, transposed=False):
-    if not transposed and r.int(0, 5) == 0:
+    if not transposed and r.int(0, 2) == 0:
         fully_connected(r)
         return
     spatial, groups = r.pick(1, 2, 2, 3), r.pick(1, 1, 2)
@@ -88,8 +92,8 @@ def convolution(r, transposed=False):
     pre, post = r.dims(spatial, 0, 1), r.dims(spatial, 0, 1)
     if not transposed:
         dilation = tuple(1 if 2 * (k - 1) + 1 > d else s for k, d, s in zip(size, v.shape[2:], dilation))
-    weights = r.numbers((ins if transposed else outs, (outs if transposed else ins) // groups) + size, -1, 1)
-    bias = r.pick(None, r.numbers(outs))
+    weights = r.narrow(r.numbers((ins if transposed else outs, (outs if transposed else ins) // groups) + size, -1, 1))
+    bias = r.pick(None, r.narrow(r.numbers(outs)))
     add = r.net.add_deconvolution_nd if transposed else r.net.add_convolution_nd
     if r.int(0, 1):
         layer = add(x, outs, size, weights, bias)
@@ -118,7 +122,7 @@ def fully_connected(r):
     weights, bias = r.numbers((3, v[0].size), -1, 1), r.pick(None, r.numbers(3))
     layer = r.net.add_fully_connected(x, 3, weights, bias)
     assert layer.type == trt.LayerType.FULLY_CONNECTED and isinstance(layer, trt.IFullyConnectedLayer) and layer.num_output_channels == 3
-    assert layer.kernel.size == weights.size and r.net[len(r.net) - 1] is layer
+    assert layer.kernel.size == weights.size and r.net[len(r.net) - 1].name == layer.name
     value = v.reshape(len(v), -1) @ weights.T.astype("f8") + (0 if bias is None else bias)
     r.want(layer.get_output(0), value.reshape(-1, 3, 1, 1))
 
@@ -170,10 +174,13 @@ def softmax(r):
 
 def concatenation(r):
     x, v = r.smooth()
-    axis = r.int(0, v.ndim - 1)
-    other = r.numbers(tuple(r.int(1, 3) if i == axis else d for i, d in enumerate(v.shape)))
+    usual = max(0, v.ndim - 3)
+    axis = r.pick(usual, r.int(0, v.ndim - 1))
+    other = r.narrow(r.numbers(tuple(r.int(1, 3) if i == axis else d for i, d in enumerate(v.shape))))
     layer = r.net.add_concatenation([x, r.give(other), x])
-    layer.axis = axis
+    assert layer.axis == usual
+    if axis != usual or r.int(0, 1):
+        layer.axis = axis
     r.want(layer.get_output(0), np.concatenate([v, other, v], axis))
 
 
@@ -277,7 +284,7 @@ def gather(r):
 def matrix_multiply(r):
     ops, (m, k, n), batch = [r.pick("NONE", "TRANSPOSE", "VECTOR") for _ in range(2)], r.dims(3), r.pick((), (2,))
     a = r.numbers(batch + {"NONE": (m, k), "TRANSPOSE": (k, m), "VECTOR": (k,)}[ops[0]])
-    b = r.numbers(batch + {"NONE": (k, n), "TRANSPOSE": (n, k), "VECTOR": (k,)}[ops[1]])
+    b = r.narrow(r.numbers(batch + {"NONE": (k, n), "TRANSPOSE": (n, k), "VECTOR": (k,)}[ops[1]]))
     left = a[..., None, :] if ops[0] == "VECTOR" else judge.matrix(a, ops[0])
     right = b[..., None] if ops[1] == "VECTOR" else judge.matrix(b, ops[1])
     value = left.astype("f8") @ right
@@ -305,8 +312,8 @@ def slice_(r):
     x, v = r.smooth()
     mode = r.pick("STRICT_BOUNDS", "WRAP", "CLAMP", "FILL", "REFLECT")
     if mode == "STRICT_BOUNDS":
-        start, stride = [r.int(0, d - 1) for d in v.shape], r.dims(v.ndim, 1, 2)
-        size = [(d - s + t - 1) // t for d, s, t in zip(v.shape, start, stride)]
+        start, stride = [r.int(0, d - 1) for d in v.shape], r.dims(v.ndim, 0, 2)
+        size = [(d - s + t - 1) // t if t else r.int(1, 5) for d, s, t in zip(v.shape, start, stride)]
     else:
         start, stride, size = [r.int(-3, 3) for _ in v.shape], [r.pick(1, 2, -1) for _ in v.shape], r.dims(v.ndim)
     layer, fill = r.net.add_slice(x, start, size, stride), 0

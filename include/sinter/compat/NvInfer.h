@@ -155,7 +155,8 @@ class INetworkDefinition : public detail::reporter {
         edge(x), to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), axis)
     ADD(ISoftMaxLayer, SoftMax, (ITensor &x), softmax, edge(x), 0)
     ADD(IRaggedSoftMaxLayer, RaggedSoftMax, (ITensor &x, ITensor &bounds), ragged_softmax, edge(x), edge(bounds))
-    ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation, edges(x, count), 1)
+    ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation, edges(x, count),
+        count > 0 ? std::max(x[0]->getDimensions().nbDims - 3, 0) : 0)
     ADD(IElementWiseLayer, ElementWise, (ITensor &a, ITensor &b, ElementWiseOperation op), elementwise, edge(a),
         edge(b),
         to<sinter_elementwise>(op))

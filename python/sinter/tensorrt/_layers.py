@@ -22,7 +22,6 @@ assertion: assertion condition:t message
 attention: attention query:t key:t value:t norm_op causal:is_causal
 attention_v2: attention query:t key:t value:t norm_op causal_kind
 cast: cast input:t to_type
-concatenation: concatenation inputs:l
 constant: constant shape weights
 convolution: convolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
 convolution_nd: convolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
@@ -240,6 +239,10 @@ class INetworkDefinition(NetworkDefinition):
             if layer.parameters()[name][0] == _abi.ParamKind.WEIGHTS and value is not None:
                 self._weights[address_of(value)] = layer, name
         return self._wrap_layer(layer)
+
+    def add_concatenation(self, inputs):
+        """Joins tensors along ILayer.axis, which is max(0, rank - 3) as upstream until it is set: the channels of NCHW."""
+        return self._add("concatenation", [t.tensor for t in inputs], {"axis": max(0, len(inputs[0].shape) - 3)})
 
     def add_fully_connected(self, input, num_outputs, kernel, bias=None):
         """A product of all elements of a batch's item, [N, C, ...], with a matrix [num_outputs, C * ...]: [N, num_outputs, 1, ...]."""
