@@ -369,8 +369,8 @@ SINTER_API sinter_status sinter_network_set_precision_mode(sinter_network *netwo
 
 /* A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
  * layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
- * Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
- * it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32). */
+ * Refused while a layer has one of these. Floats of several types in one layer are refused there; in other networks the
+ * layer computes in the widest of f16, bf16 and f32 that an input or weights of it have (f16 beside bf16: f32). */
 SINTER_API sinter_status sinter_network_set_strongly_typed(sinter_network *network, uint32_t is_strongly_typed,
                                                            sinter_error *error);
 SINTER_API uint32_t      sinter_network_is_strongly_typed(const sinter_network *network);
