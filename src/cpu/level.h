@@ -25,6 +25,7 @@ typedef struct cpu_level {
     const struct rnn_set       *rnn;
     const struct probe_set     *probe;
     const struct integer_set   *integer;
+    const struct plane_set     *plane;
     const struct strassen_set  *strassen;
     const struct trees_set     *trees_f32, *trees_f64;
     void (*depthwise)(const struct depthwise_rows *r);

@@ -12,6 +12,7 @@
 #include "cpu/cpu_rnn.h"
 #include "cpu/depthwise.h"
 #include "cpu/gemm_tile.h"
+#include "cpu/plane_filter.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
 #include "cpu/strassen.h"
@@ -42,6 +43,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/depthwise_row.inc.h"
 #include "cpu/gemm_tile.inc.h"
 #include "cpu/integer.inc.h"
+#include "cpu/plane_filter.inc.h"
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
@@ -51,6 +53,8 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/rows.inc.h"
 #include "cpu/strassen.inc.h"
 #include "cpu/trees.inc.h"
+#include "cpu/vm_wide.inc.h"
+
 #include "cpu/vm_ops.inc.h"
 #include "cpu/winograd.inc.h"
 
@@ -68,6 +72,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .winograd = &winograd_loops,
     .codes = &codes_loops,
     .rnn = &rnn_loops,
+    .plane = &plane_loops,
     .probe = &probe_loops,
     .integer = &integer_loops,
     .strassen = &strassen_loops,

@@ -7,7 +7,7 @@
 #include "cpu/rows.h"
 
 enum { POOL_SPATIAL = 3 };
-typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS } pool_way;
+typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS, POOL_PLACES } pool_way;
 
 typedef struct pool_record {
     const rows_set *set;
@@ -20,7 +20,9 @@ typedef struct pool_record {
     int64_t kernel[POOL_SPATIAL], stride[POOL_SPATIAL], dilation[POOL_SPATIAL], pad[POOL_SPATIAL];
     int64_t pad_end[POOL_SPATIAL];
     int64_t x_image, x_channel, x_dim[POOL_SPATIAL], y_image, y_channel, y_dim[POOL_SPATIAL];
-    row_epilogue epilogue; /* channels-last: by output rows */
+    int64_t at_image, at_channel, at_dim[POOL_SPATIAL]; /* strides of the places */
+    int64_t plane[POOL_SPATIAL], plane_size;            /* how places count the elements of a plane */
+    row_epilogue epilogue;                              /* channels-last: by output rows */
     row_after after;
 } pool_record;
 

@@ -16,6 +16,11 @@ enum {
     TILE_RESULTS = 4096 /* results of a tile, so that several threads share a long row */
 };
 
+/* Places: four results side by side, whose windows have the same taps. */
+typedef float floats __attribute__((vector_size(16)));
+typedef int32_t words __attribute__((vector_size(16)));
+enum { SIDE = 4, PLANE_MAX = INT32_MAX };
+
 /* max_pool and avg_pool begin alike. */
 typedef struct pool_attrs {
     const attr_ints *kernel, *stride, *dilation, *pad;
@@ -49,10 +54,22 @@ static double window_of(const problem *p)
     return taps;
 }
 
+static bool has_places(const problem *p)
+{
+    return !p->epilogue && p->count_out > 1;
+}
+
 static const char *reject_common(const problem *p)
 {
     REJECT_UNLESS(p->in[0].rank >= 3 && p->in[0].rank <= 2 + POOL_SPATIAL, "has no or more than three spatial axes");
-    REJECT_UNLESS(p->epilogue || p->count_out == 1, "indices are wanted");
+    if (has_places(p)) {
+        REJECT_UNLESS(p->op == OP_max_pool && !p->prologue && row_is_f32(p, 1) && p->out[1].dtype == SINTER_DTYPE_I64,
+                      "indices are wanted, and the input is not f32");
+        double size = 1;
+        for (uint32_t i = 2; i < p->in[0].rank; i++) size *= (double)p->in[0].dim[i].max;
+        REJECT_UNLESS(size <= PLANE_MAX, "indices are wanted, and a plane may be large");
+        return NULL;
+    }
     if (p->op == OP_max_pool && is_code(p->in[0].dtype)) {
         REJECT_UNLESS(p->out[0].dtype == p->in[0].dtype && !p->prologue && !p->epilogue, "codes take no programs");
         return NULL;
@@ -105,6 +122,23 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(pool_record) + row_room(p);
 }
 
+/* Places count the elements of all planes, row-major or with the last axis outermost in a plane. */
+static void places_bind(pool_record *r, const view *x, const view *at, bool is_column_major)
+{
+    const uint32_t spatial = x->rank - 2, first = POOL_SPATIAL - spatial;
+    r->way = POOL_PLACES;
+    r->at_image = at->stride[0];
+    r->at_channel = at->stride[1];
+    r->plane_size = 1;
+    for (uint32_t i = 0; i < POOL_SPATIAL; i++) r->at_dim[i] = r->plane[i] = 0;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t k = first + (is_column_major ? i : spatial - 1 - i);
+        r->at_dim[k] = at->stride[2 + k - first];
+        r->plane[k] = r->plane_size;
+        r->plane_size *= r->in[k];
+    }
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -142,6 +176,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->x_dim[k] = x->stride[2 + i];
         r->y_dim[k] = y->stride[2 + i];
     }
+    r->epilogue.has_program = r->after.has_program = false;
+    if (has_places(p)) {
+        places_bind(r, x, &out[1], ((const attrs_max_pool *)attrs)->column_major != 0);
+        return SINTER_OK;
+    }
     const bool is_last = r->channels == 1 ? !is_half(r->type) /* these have the way along the width */
                                           : r->x_channel == 1 && r->y_channel == 1;
     /* The epilogue counts rows of pixels in the order in which the result lies. */
@@ -151,7 +190,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->way = is_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
              : is_width && pool_width_takes(r)                                ? POOL_WIDTH
                                                                               : POOL_ELEMENTS;
-    r->epilogue.has_program = r->after.has_program = false;
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
@@ -309,6 +347,67 @@ static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     }
 }
 
+/* The largest elements under the windows from `s` on, and their places in the plane: the first of equals, 0 of windows
+ * without elements. Nobody can guess which element is the largest, so there is no branch on it. */
+static void largest(const pool_record *r, const float *x, const pool_span s[POOL_SPATIAL], bool is_one, floats *most,
+                    words *place)
+{
+    const int64_t step = r->dilation[2] * r->x_dim[2], next = is_one ? 0 : r->stride[2] * r->x_dim[2];
+    const int64_t wide = s[2].at + s[2].first * r->dilation[2], taps = s[2].stop - s[2].first;
+    const int32_t step_at = (int32_t)(r->dilation[2] * r->plane[2]);
+    const int32_t next_at = is_one ? 0 : (int32_t)(r->stride[2] * r->plane[2]);
+    const words apart = { 0, next_at, 2 * next_at, 3 * next_at };
+    floats best = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
+    words found = { 0 };
+    bool is_first = true;
+    for (int64_t d = s[0].first; d < s[0].stop; d++)
+        for (int64_t h = s[1].first; h < s[1].stop; h++) {
+            const int64_t deep = s[0].at + d * r->dilation[0], high = s[1].at + h * r->dilation[1];
+            const float *from = x + deep * r->x_dim[0] + high * r->x_dim[1] + wide * r->x_dim[2];
+            words at = apart + (int32_t)(deep * r->plane[0] + high * r->plane[1] + wide * r->plane[2]);
+            for (int64_t w = 0; w < taps; w++, from += step, at += step_at) {
+                const floats v = { from[0], from[next], from[2 * next], from[3 * next] };
+                const words is_better = ~(v <= best) & (best == best);
+                best = (floats)(((words)v & is_better) | ((words)best & ~is_better));
+                found = (at & is_better) | (found & ~is_better);
+                if (is_first) found = at;
+                is_first = false;
+            }
+        }
+    *most = best;
+    *place = found;
+}
+
+/* Rows of one plane. */
+static void rows_with_places(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const pool_job *j = arg;
+    const pool_record *r = j->r;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t h = i % r->out[1], d = i / r->out[1] % r->out[0], plane = i / r->out[1] / r->out[0];
+        const int64_t n = plane / r->channels, c = plane % r->channels;
+        const float *x = (const float *)(const void *)j->x + n * r->x_image + c * r->x_channel;
+        float *y = (float *)(void *)j->y + n * r->y_image + c * r->y_channel + d * r->y_dim[0] + h * r->y_dim[1];
+        int64_t *at =
+            (int64_t *)j->io.out[1] + n * r->at_image + c * r->at_channel + d * r->at_dim[0] + h * r->at_dim[1];
+        pool_span s[POOL_SPATIAL] = { pool_span_of(r, 0, d), pool_span_of(r, 1, h) };
+        for (int64_t w = 0, count; w < r->out[2]; w += count) {
+            floats most;
+            words place;
+            s[2] = pool_span_of(r, 2, w);
+            const bool is_inside = s[2].first == 0 && s[2].stop == r->kernel[2] && w + SIDE <= r->out[2] &&
+                                   pool_span_of(r, 2, w + SIDE - 1).stop == r->kernel[2];
+            count = is_inside ? SIDE : 1;
+            largest(r, x, s, !is_inside, &most, &place);
+            for (int64_t k = 0; k < count; k++) {
+                y[(w + k) * r->y_dim[2]] = most[k];
+                at[(w + k) * r->at_dim[2]] = plane * r->plane_size + place[k];
+            }
+        }
+    }
+}
+
 static sinter_status run(const kernel_run *k)
 {
     const pool_record *r = k->record;
@@ -316,6 +415,10 @@ static sinter_status run(const kernel_run *k)
     if (!r->images || !r->channels || !r->out[0] || !r->out[1] || !r->out[2]) return SINTER_OK;
     if (r->way == POOL_LAST) {
         row_parallel(k, r->images * r->out[0] * r->out[1] * tiles_of_row(r), rows_last, &j);
+        return SINTER_OK;
+    }
+    if (r->way == POOL_PLACES) {
+        row_parallel(k, r->images * r->channels * r->out[0] * r->out[1], rows_with_places, &j);
         return SINTER_OK;
     }
     if (r->way == POOL_WIDTH) pool_width_run(r, k, &j);

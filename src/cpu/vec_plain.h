@@ -14,6 +14,7 @@ typedef int32_t vec_bits __attribute__((vector_size(16)));
 #define VEC_LANES 4
 #define VEC_REGISTERS 16
 #define VEC_SUFFIX(name) name##_plain
+#define VEC_IS_PLAIN
 
 static inline vec v_zero(void)
 {

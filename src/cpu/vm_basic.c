@@ -235,6 +235,11 @@ CUT(f32_to_i64, float, int64_t, -9223372036854775808.0f, 9223371487098961920.0f,
 CUT(f64_to_i64, double, int64_t, -9223372036854775808.0, 9223372036854774784.0, INT64_MAX)
 CUT(f64_to_i32, double, int32_t, -2147483648.0, 2147483647.0, INT32_MAX)
 
+void vm_float_to_i64(ARGS)
+{
+    f32_to_i64(op, d_, a_, b_, c_, n);
+}
+
 static void bool_i64(ARGS)
 {
     (void)op, (void)b_, (void)c_;

@@ -155,6 +155,17 @@ static void use(binder *b, uint16_t value)
     b->is_full[value] = true;
 }
 
+/* The level's loop on integers; NULL: it has none. Sums of types under 32 bits wrap there. */
+static vm_fn *integer_of(const vm_set *set, const vm_op *op)
+{
+    const bool is_cast = op->op == OP_cast || op->op == OP_cast_wrap;
+    const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul;
+    const vm_class from = vm_class_of((sinter_dtype)op->from);
+    if (is_cast) return from == VM_F32 && op->to == SINTER_DTYPE_I64 ? set->float_to_i64 : NULL;
+    if (op->from == SINTER_DTYPE_I64) return set->i64[op->op];
+    return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op] : NULL;
+}
+
 /* Picks the loop of a computing instruction; scalar arguments that it cannot take as one element are asked for in full.
  */
 static void choose(binder *b, vm_op *op)
@@ -207,6 +218,7 @@ static void choose(binder *b, vm_op *op)
             if (variant) return;
         }
     }
+    if (!op->fn) op->fn = integer_of(set, op);
     if (!op->fn) op->fn = vm_basic_of(op);
     for (uint32_t k = 0; k < op->arity; k++)
         if (b->is_scalar[op->arg[k]]) use(b, op->arg[k]);

@@ -272,11 +272,10 @@ static void binary(maker *m, const vm_op *op)
                b_scalar = is_imm(m, b) || m->home[b] == HOME_SCALAR;
     const bool is_reversed = a_scalar || (!b_scalar && a != b && m->running == (int32_t)b);
     const uint16_t x = is_reversed ? b : a, y = is_reversed ? a : b;
-    const uint32_t turn = is_reversed;
     if (is_imm(m, y)) {
         const float value = imm_of(m->imm[y]);
         into(m, x);
-        if (!join_mul_add(m, op, value)) push(m, form[turn])->imm[0] = value;
+        if (!join_mul_add(m, op, value)) push(m, form[is_reversed])->imm[0] = value;
         return;
     }
     vm_in in = VM_INS;
@@ -285,14 +284,14 @@ static void binary(maker *m, const vm_op *op)
     if (direct[0] && a != b && (get == VM_SPLAT || get == VM_ROWS)) {
         into(m, x);
         const uint32_t form_of = get != VM_SPLAT ? 0 : m->lie == VM_DENSE ? 4 : 2;
-        push(m, direct[form_of + turn])->a = m->ref[y];
+        push(m, direct[form_of + is_reversed])->a = m->ref[y];
         if (m->home[y] == HOME_SCALAR) m->p->chain_once = true;
         return;
     }
     if (a == b) into(m, x);
     const uint8_t ref = memory_of(m, y);
     into(m, x);
-    push(m, form[2 + turn])->a = ref;
+    push(m, form[2 + is_reversed])->a = ref;
 }
 
 static bool ternary(maker *m, const vm_op *op)
@@ -352,7 +351,6 @@ static bool unary(maker *m, const vm_op *op)
     else if (op->fn == set->int_to_float) id = VM_STEP_INT_TO_FLOAT;
     else if (op->fn == set->round_f16) id = VM_STEP_ROUND_F16;
     else if (op->fn == set->round_bf16) id = VM_STEP_ROUND_BF16;
-    else if (op->fn == set->unary[OP_identity]) fn = m->set->unary[OP_identity];
     else if (op->fn == set->unary[op->op]) fn = m->set->unary[op->op];
     if (id != VM_STEPS) fn = m->set->step[id];
     if (!fn) return false;
@@ -390,7 +388,9 @@ static void compute(maker *m, uint32_t i)
     const vm_op *op = &m->p->op[i];
     const bool is_square = op->op == OP_pow && op->fn == m->p->set->pow_scalar && is_f32_imm(m, op->arg[1]) &&
                            imm_of(m->imm[op->arg[1]]) == 2;
-    if (op->trip.scale != 0 || op->arity == 1) {
+    if (op->fn == m->p->set->unary[OP_identity]) {
+        into(m, op->arg[0]);
+    } else if (op->trip.scale != 0 || op->arity == 1) {
         if (!unary(m, op)) call(m, op);
     } else if (is_square) {
         into(m, op->arg[0]);

@@ -173,7 +173,6 @@ STEP_UNARY(silu, v_silu(x))
 STEP_UNARY(gelu, v_gelu(x))
 STEP_UNARY(gelu_tanh, v_gelu_tanh(x))
 STEP(square, , v_mul(x, x))
-STEP(identity, , x)
 
 /* ---- functions of two: the other is y, an immediate or in a slot or a dense operand ---- */
 #define OF_IMM const vec y = v_set(p->imm[0])
@@ -308,7 +307,7 @@ static const vm_chain_set chain_steps = {
                [VM_IN_I8] = G3(store_8), [VM_IN_U8] = G3(store_8) },
     .unary = { SU(neg), SU(abs), SU(ceil), SU(floor), SU(round), SU(sqrt), SU(rsqrt), SU(reciprocal), SU(exp), SU(log),
                SU(tanh), SU(erf), SU(atan), SU(sigmoid), SU(relu), SU(softplus), SU(softsign), SU(hardswish),
-               SU(mish), SU(silu), SU(gelu), SU(gelu_tanh), [OP_identity] = S1(identity) },
+               SU(mish), SU(silu), SU(gelu), SU(gelu_tanh) },
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
     .direct = { SD(add), SD(sub), SD(mul) },

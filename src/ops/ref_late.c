@@ -352,24 +352,28 @@ typedef struct box {
     double y0, x0, y1, x1;
 } box;
 
+static double number_at(const view *v, int64_t at)
+{
+    return v->dtype == SINTER_DTYPE_F32 ? (double)((const float *)v->data)[at] : view_load_f64(v, at);
+}
+
 static box box_at(const view *boxes, int64_t batch, int64_t i, bool is_center)
 {
     double v[4];
     for (int64_t k = 0; k < 4; k++) {
-        v[k] = view_load_f64(boxes, batch * boxes->stride[0] + i * boxes->stride[1] + k * boxes->stride[2]);
+        v[k] = number_at(boxes, batch * boxes->stride[0] + i * boxes->stride[1] + k * boxes->stride[2]);
     }
     if (is_center) return (box){ v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2 };
     return (box){ v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0],
                   v[1] < v[3] ? v[3] : v[1] };
 }
 
-/* Intersection over union. Most pairs lie apart: nothing else is computed for those. */
+/* Intersection over union. Most pairs lie apart: nothing else is computed for those, and one branch finds them. */
 static double overlap(const box *a, const box *b)
 {
     const double width = (a->x1 < b->x1 ? a->x1 : b->x1) - (a->x0 > b->x0 ? a->x0 : b->x0);
-    if (!(width > 0)) return 0;
     const double height = (a->y1 < b->y1 ? a->y1 : b->y1) - (a->y0 > b->y0 ? a->y0 : b->y0);
-    if (!(height > 0)) return 0;
+    if (!((width > 0) & (height > 0))) return 0;
     const double area_a = (a->y1 - a->y0) * (a->x1 - a->x0), area_b = (b->y1 - b->y0) * (b->x1 - b->x0);
     if (!(area_a > 0) || !(area_b > 0)) return 0;
     const double both = height * width, either = area_a + area_b - both;
@@ -406,7 +410,7 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
     const int64_t n = scores->dim[2], first = batch * scores->stride[0] + class_at * scores->stride[1];
     int64_t candidates = 0, count = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double score = room->score[i] = view_load_f64(scores, first + i * scores->stride[2]);
+        const double score = room->score[i] = number_at(scores, first + i * scores->stride[2]);
         if (score == score && (!has_floor || score > floor_score)) id[candidates++] = i;
     }
     move_sort(id, id + n, candidates, score_before, room->score);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plane_filter.h - loops for filters over one plane, along the width. */
+#ifndef CPU_PLANE_FILTER_H
+#define CPU_PLANE_FILTER_H
+
+#include <stdint.h>
+
+/* y[r * n + i] = sum of w[t] * x[r * x_row + at[t] + i] over t. x is read up to a whole vector of 16. */
+typedef struct plane_filter {
+    const float *x, *w;
+    float *y;
+    const int64_t *at;
+    int64_t taps, rows, n, x_row;
+} plane_filter;
+
+typedef struct plane_set {
+    void (*filter)(const plane_filter *f);
+    void (*copy)(float *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
+    /* Every second element, from the first and from the second on. */
+    void (*split)(float *even, float *odd, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
+} plane_set;
+
+#endif

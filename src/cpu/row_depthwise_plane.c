@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_depthwise_plane.c - depthwise convolution in f32 where operands lie row-major: every plane is filtered by itself.
+ *
+ * A band of a plane is copied between zeros first, a stride of the width taken apart: padded column c lies in part
+ * c % stride at c / stride. So a tap of a whole result row is a run of adjacent numbers. */
+#include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
+#include "cpu/plane_filter.h"
+#include "cpu/row_conv_shape.h"
+
+#include <string.h>
+
+/* BAND: floats of a band's copy, as long as it can be cut; HARD: at most. SLACK: floats behind a part. */
+enum { BAND = 8192, HARD = 65536, SLACK = 16, TAPS = 256, STRIDE_MAX = 8, PART_RESULTS = 512 };
+
+/* The copy of `out` results along the two outer axes. */
+typedef struct band {
+    int64_t out[2], rows[2], part, row; /* part, row: floats from one to the next */
+} band;
+
+typedef struct record {
+    const plane_set *set;
+    conv_shape shape;
+    band band;
+    int64_t multiplier, taps, at[TAPS];
+    size_t scratch;
+    row_after after;
+} record;
+
+static int64_t reach(const conv_shape *s, int axis)
+{
+    return (s->kernel[axis] - 1) * s->dilation[axis] + 1;
+}
+
+static int64_t rows_of(const conv_shape *s, int axis, int64_t out)
+{
+    return (out - 1) * s->stride[axis] + reach(s, axis);
+}
+
+static int64_t band_size(const band *b)
+{
+    return b->rows[0] * b->rows[1] * b->row;
+}
+
+static band band_of(const conv_shape *s, int64_t deep, int64_t high)
+{
+    band b = { .out = { deep, high }, .rows = { rows_of(s, 0, deep), rows_of(s, 1, high) } };
+    b.part = (rows_of(s, 2, s->out[2]) + s->stride[2] - 1) / s->stride[2] + SLACK;
+    b.row = b.part * s->stride[2];
+    return b;
+}
+
+/* The whole plane, or what has room. */
+static band band_find(const conv_shape *s)
+{
+    band b = band_of(s, s->out[0], s->out[1]);
+    while (band_size(&b) > BAND && (b.out[0] > 1 || b.out[1] > 1)) {
+        if (b.out[0] > 1) b = band_of(s, (b.out[0] + 1) / 2, b.out[1]);
+        else b = band_of(s, 1, (b.out[1] + 1) / 2);
+    }
+    return b;
+}
+
+static bool is_row_major(const problem_operand *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->order[i] != i) return false;
+    return !o->is_strided;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const uint32_t spatial = x->rank - 2u;
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    REJECT_UNLESS(is_row_major(x) && is_row_major(w) && is_row_major(y), "an operand is not row-major");
+    REJECT_UNLESS(w->is_const, "the filter is no constant");
+    const attrs_conv *a = p->attrs;
+    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+                  "an attribute list has another length");
+    int64_t taps = 1;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+        if (i > 1) REJECT_UNLESS(i64_mul(taps, w->dim[i].max, &taps) && taps <= TAPS, "the filter has too many taps");
+    }
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups == x->dim[1].max && w->dim[1].max == 1 &&
+                      w->dim[0].max % a->groups == 0,
+                  "not depthwise");
+    REJECT_UNLESS(a->stride.at[spatial - 1] <= STRIDE_MAX, "a stride above 8");
+    for (uint32_t i = 0; i < spatial; i++) {
+        REJECT_UNLESS(x->dim[2 + i].max < HARD && y->dim[2 + i].max < HARD, "a size has no bound, or is large");
+        REJECT_UNLESS(a->stride.at[i] >= 1 && a->stride.at[i] < HARD && a->dilation.at[i] >= 1 &&
+                          a->dilation.at[i] < HARD && a->pad.at[i] >= 0 && a->pad.at[i] < HARD,
+                      "strides, dilations or pads are out of range");
+    }
+    const conv_shape s = row_conv_shape(p, AT_MAX);
+    const band one = band_of(&s, 1, 1);
+    REJECT_UNLESS(one.rows[0] <= HARD && one.rows[1] <= HARD && one.row <= HARD && one.rows[0] * one.rows[1] <= HARD &&
+                      band_size(&one) <= HARD,
+                  "a row of results reads too much");
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    return row_after_reject(p);
+}
+
+/* Of a band at the largest sizes. */
+static size_t scratch_of(const problem *p)
+{
+    const conv_shape s = row_conv_shape(p, AT_MAX);
+    const band one = band_of(&s, 1, 1);
+    const int64_t most = band_size(&one) > BAND ? band_size(&one) : BAND;
+    return size_align((size_t)most * sizeof(float), 64);
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)t;
+    return size_mul(scratch_of(p), threads);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    const conv_shape s = row_conv_shape(p, AT_OPT);
+    const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
+    const double taps = (double)(s.kernel[0] * s.kernel[1] * s.kernel[2]);
+    const double results = row_operand_bytes(&p->out[0]) / 4, read = row_operand_bytes(&p->in[0]) / 4;
+    const int64_t width = s.out[2] > 0 ? s.out[2] : 1;
+    const double rows = results / (double)width, planes = (double)(s.images * s.c_out);
+    /* A broadcast and four loads for four products, of whole vectors, and many loads lie across two cache lines; then
+     * the copy, and what a row and a plane take. */
+    const double work = rows * (double)((width + 7) / 8 * 8) * 3.5 * taps + (results + read) * 4;
+    return row_memory_ns(p, target, 1) + (work / flops * 1e9 + rows * 5 + planes * 40) / threads;
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)t;
+    return sizeof(record) + row_room(p);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    r->set = level_of(isa)->plane;
+    r->shape = row_conv_bind(p, attrs, &in[0], &out[0]);
+    r->multiplier = r->shape.c_in ? r->shape.c_out / r->shape.c_in : 0;
+    r->scratch = scratch_of(p);
+    const conv_shape *s = &r->shape;
+    r->taps = 0;
+    if (!s->out[0] || !s->out[1] || !s->out[2]) return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+    r->band = band_find(s);
+    for (int64_t d = 0; d < s->kernel[0]; d++)
+        for (int64_t h = 0; h < s->kernel[1]; h++)
+            for (int64_t w = 0; w < s->kernel[2]; w++) {
+                const int64_t col = w * s->dilation[2];
+                r->at[r->taps++] = (d * s->dilation[0] * r->band.rows[1] + h * s->dilation[1]) * r->band.row +
+                                   col % s->stride[2] * r->band.part + col / s->stride[2];
+            }
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+}
+
+typedef struct job {
+    const record *r;
+    const kernel_run *k;
+    const float *x, *w;
+    float *y;
+} job;
+
+/* Rows of a plane into the copy, the width between zeros. */
+static void copy_rows(const record *r, float *to, const float *x, int64_t rows)
+{
+    const conv_shape *s = &r->shape;
+    const band *b = &r->band;
+    const int64_t step = s->stride[2], pad = s->pad[2], room = rows_of(s, 2, s->out[2]) - pad;
+    const int64_t n = s->in[2] < room ? s->in[2] : room;
+    if (n <= 0) return;
+    if (step == 1) {
+        r->set->copy(to + pad, b->row, x, s->x_dim[1], rows, n);
+    } else if (step == 2) {
+        r->set->split(to + pad % 2 * b->part + pad / 2, to + (pad + 1) % 2 * b->part + (pad + 1) / 2, b->row, x,
+                      s->x_dim[1], rows, n);
+    } else {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t c = 0; c < n; c++)
+                to[i * b->row + (pad + c) % step * b->part + (pad + c) / step] = x[i * s->x_dim[1] + c];
+    }
+}
+
+/* What of `rows` rows from `at` on, counted in the padded input, lies inside: from `first` to `stop`. */
+static void inside(const conv_shape *s, int axis, int64_t at, int64_t rows, int64_t *first, int64_t *stop)
+{
+    const int64_t before = s->pad[axis] - at, behind = s->in[axis] + s->pad[axis] - at;
+    *first = before > 0 ? before < rows ? before : rows : 0;
+    *stop = behind < rows ? behind > *first ? behind : *first : rows;
+}
+
+/* Results [deep, deep + bands' size) x [high, …) of one plane. */
+static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int64_t high)
+{
+    const record *r = j->r;
+    const conv_shape *s = &r->shape;
+    const band *b = &r->band;
+    const int64_t image = plane / s->c_out, c = plane % s->c_out;
+    const float *x = j->x + image * s->x_image + c / r->multiplier * s->x_c;
+    const int64_t at[2] = { deep * s->stride[0], high * s->stride[1] };
+    int64_t first[2], stop[2];
+    for (int i = 0; i < 2; i++) inside(s, i, at[i], b->rows[i], &first[i], &stop[i]);
+    for (int64_t d = first[0]; d < stop[0]; d++)
+        copy_rows(r, copy + (d * b->rows[1] + first[1]) * b->row,
+                  x + (at[0] + d - s->pad[0]) * s->x_dim[0] + (at[1] + first[1] - s->pad[1]) * s->x_dim[1],
+                  stop[1] - first[1]);
+    const int64_t left = s->out[1] - high, rows = left < b->out[1] ? left : b->out[1];
+    for (int64_t d = 0; d < b->out[0] && deep + d < s->out[0]; d++) {
+        const int64_t row = (plane * s->out[0] + deep + d) * s->out[1] + high;
+        const plane_filter f = { .x = copy + d * s->stride[0] * b->rows[1] * b->row,
+                                 .w = j->w + c * r->taps,
+                                 .y = j->y + row * s->out[2],
+                                 .at = r->at,
+                                 .taps = r->taps,
+                                 .rows = rows,
+                                 .n = s->out[2],
+                                 .x_row = s->stride[1] * b->row };
+        r->set->filter(&f);
+        if (b->out[1] * s->out[2] >= PART_RESULTS)
+            row_after_part(&r->after, j->k, j->y, row * s->out[2], (row + rows) * s->out[2]);
+    }
+}
+
+static int64_t bands(const record *r, int axis)
+{
+    return (r->shape.out[axis] - 1) / r->band.out[axis] + 1;
+}
+
+/* A tile is a band of one plane. Those of the same place follow each other, and have the same zeros. */
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    const job *j = arg;
+    const record *r = j->r;
+    float *copy = (float *)(void *)((char *)j->k->workspace + worker * r->scratch);
+    const int64_t planes = r->shape.images * r->shape.c_out, high = bands(r, 1);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t place = i / planes;
+        if (i == begin || i % planes == 0) memset(copy, 0, (size_t)band_size(&r->band) * sizeof *copy);
+        run_band(j, copy, i % planes, place / high * r->band.out[0], place % high * r->band.out[1]);
+    }
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { r, k, k->in[0], k->in[1], k->out[0] };
+    if (!r->taps) return SINTER_OK;
+    row_parallel(k, r->shape.images * r->shape.c_out * bands(r, 0) * bands(r, 1), body, &j);
+    if (r->band.out[1] * r->shape.out[2] < PART_RESULTS) row_after_all(&r->after, k, j.y);
+    return SINTER_OK;
+}
+
+const kernel cpu_depthwise_plane = {
+    .name = "cpu_depthwise_plane",
+    .abi = 1,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
