@@ -149,6 +149,9 @@ typedef struct backend {
     sinter_status (*memory_left)(env *e, device *d, uint64_t *left, uint64_t *all);
     /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
     sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
+    /* The same before the stream is destroyed, where faults no longer matter. The caller's own stream may be gone
+     * already: then, too, its work is done when this returns. */
+    void          (*stream_finish)(env *e, device *d, stream *s);
     /* Marks where the work on the stream is when it gets there, and the time between two marks that were reached. NULL:
      * the host's clock serves. */
     sinter_status (*stream_mark)(env *e, device *d, stream *s, uint32_t mark);

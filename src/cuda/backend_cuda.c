@@ -73,6 +73,7 @@ const backend cuda_backend = {
     .stream_order = cuda_stream_order,
     .memory_left = cuda_memory_left,
     .stream_wait = cuda_stream_wait,
+    .stream_finish = cuda_stream_finish,
     .stream_mark = cuda_stream_mark,
     .stream_elapsed = cuda_stream_elapsed,
     .stream_is_done = cuda_stream_is_done,

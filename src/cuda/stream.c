@@ -85,6 +85,14 @@ sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault)
     return status;
 }
 
+void cuda_stream_finish(env *e, device *d, stream *s)
+{
+    (void)e;
+    if (!cuda_device_enter_any(d)) return;
+    (void)(s->is_own ? d->driver.cuStreamSynchronize(s->handle) : d->driver.cuCtxSynchronize());
+    cuda_device_leave(d);
+}
+
 /* The event may be recorded again at once: who waits for it waits for what it was then. */
 static sinter_status order(env *e, device *d, stream *s, stream *before)
 {

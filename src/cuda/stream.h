@@ -20,6 +20,7 @@ sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
 void          cuda_stream_destroy(env *e, device *d, stream *s);
 void         *cuda_stream_native(const stream *s);
 sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
+void          cuda_stream_finish(env *e, device *d, stream *s);
 sinter_status cuda_stream_order(env *e, device *d, stream *s, stream *before);
 sinter_status cuda_stream_mark(env *e, device *d, stream *s, uint32_t mark);
 sinter_status cuda_stream_elapsed(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns);

@@ -286,7 +286,7 @@ void context_destroy(context *c)
     env e = c->e;
     e.error = &e.error_own;
     c->e.error = &c->e.error_own;
-    (void)context_settle(c);
+    context_finish(c);
     drop_profile(c, false);
     if (c->weight_stream) g->backend->stream_destroy(&e, g->device, c->weight_stream);
     if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);

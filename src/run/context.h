@@ -276,6 +276,8 @@ sinter_status context_collect(context *c, uint32_t output);
 void          context_deliver(context *c);
 /* Waits for all that is under way. What it found wrong in the data is the run's fault. */
 sinter_status context_settle(context *c);
+/* The same before the context is destroyed: nobody asks for faults, and the caller's stream may be gone. */
+void          context_finish(context *c);
 /* Before the host reads or writes memory that a copy may be at. */
 static inline sinter_status context_before_host(context *c) { return c->is_copying ? context_settle(c) : SINTER_OK; }
 

@@ -77,6 +77,14 @@ sinter_status context_settle(context *c)
     return s;
 }
 
+void context_finish(context *c)
+{
+    const backend *b = c->g->backend;
+    if (c->is_busy) b->stream_finish(&c->e, c->g->device, c->stream);
+    if (c->is_busy && c->is_fetching) b->stream_finish(&c->e, c->g->device, c->weight_stream);
+    c->is_busy = c->is_copying = c->is_receiving = c->is_fetching = false;
+}
+
 sinter_status context_copy(context *c, copy_kind kind, void *to, const void *from, size_t size)
 {
     if (!size) return SINTER_OK;

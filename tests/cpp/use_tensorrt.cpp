@@ -692,6 +692,7 @@ static void networks()
     CHECK(s->getFirstTranspose().order[0] == 1);
     ITensor *both[] = { s->getOutput(0), s->getOutput(0) };
     IConcatenationLayer *k = network->addConcatenation(both, 2);
+    CHECK(k->getAxis() == 0);
     k->setAxis(0);
     IReduceLayer *r = network->addReduce(*k->getOutput(0), ReduceOperation::kSUM, 2, false);
     r->getOutput(0)->setName("y");
@@ -701,6 +702,8 @@ static void networks()
     network->markOutput(*r->getOutput(0));
     /* x = [1 2; -3 0]: x * w^T = [5 11; -3 -9], leaky [5 11; -1.5 -4.5], sums of columns 3.5 and 6.5 */
     CHECK((run(*network, *builder, { 1, 2, -3, 0 }) == std::vector<float>{ 3.5f, 6.5f, 3.5f, 6.5f }));
+    ITensor *images[] = { network->addInput("images", DataType::kFLOAT, Dims4(1, 2, 4, 4)) };
+    CHECK(network->addConcatenation(images, 1)->getAxis() == 1);
     Dims bad;
     bad.nbDims = 9;
     CHECK(!network->addInput("bad", DataType::kFLOAT, bad) && logger.has("9 axes"));

@@ -210,6 +210,13 @@ CUresult fake_cuStreamSynchronize(CUstream s)
     return CUDA_SUCCESS;
 }
 
+CUresult fake_cuCtxSynchronize(void)
+{
+    CALL("cuCtxSynchronize");
+    NEED_CONTEXT();
+    return CUDA_SUCCESS;
+}
+
 CUresult fake_cuStreamQuery(CUstream s)
 {
     CALL("cuStreamQuery");

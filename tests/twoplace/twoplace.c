@@ -347,6 +347,11 @@ static sinter_status stream_wait(env *e, device *d, stream *s, data_fault *fault
     return status;
 }
 
+static void stream_finish(env *e, device *d, stream *s)
+{
+    (void)stream_wait(e, d, s, NULL);
+}
+
 static bool stream_is_done(device *d, stream *s)
 {
     (void)d;
@@ -475,6 +480,7 @@ const backend twoplace_backend = { .name = "cuda",
                                    .stream_destroy = stream_destroy,
                                    .stream_order = stream_order,
                                    .stream_wait = stream_wait,
+                                   .stream_finish = stream_finish,
                                    .stream_is_done = stream_is_done,
                                    .copy = copy,
                                    .code_import = code_import,

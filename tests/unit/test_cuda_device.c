@@ -232,6 +232,20 @@ static void a_callers_stream(void)
     CHECK_EQ(b->stream_wait(&x->e, x->d, foreign, NULL), SINTER_OK);
     b->stream_destroy(&x->e, x->d, foreign);
     CHECK_EQ(fake->calls("cuStreamDestroy"), 0);
+
+    /* The caller's stream is gone when its work is waited for. */
+    stream *own = NULL;
+    CHECK_EQ(b->stream_create(&x->e, x->d, NULL, &own), SINTER_OK);
+    CHECK_EQ(b->stream_create(&x->e, x->d, b->stream_native(own), &foreign), SINTER_OK);
+    x->run.stream = foreign;
+    CHECK_EQ(b->program_launch(x->d, x->program, &x->run), SINTER_OK);
+    b->stream_finish(&x->e, x->d, own);
+    b->stream_destroy(&x->e, x->d, own);
+    const long waits = fake->calls("cuStreamSynchronize");
+    b->stream_finish(&x->e, x->d, foreign);
+    CHECK_EQ(fake->calls("cuStreamSynchronize"), waits);
+    CHECK_EQ(fake->calls("cuCtxSynchronize"), 1);
+    b->stream_destroy(&x->e, x->d, foreign);
     CHECK(rig_close(x));
 }
 

@@ -206,7 +206,10 @@ class adapter {
         p.tactics = tactics;
         p.create = create;
         p.destroy = [](void *, void *state) { delete static_cast<plugin_instance *>(state); };
-        p.run = run;
+        p.run = run<copy_on_host>;
+#ifndef SINTER_HOST_CUDA
+        p.cuda_run = run<copy_on_device>;
+#endif
         return p;
     }
 
@@ -266,8 +269,8 @@ class adapter {
         else if (v3_) from_bytes(data, size, list);
         const PluginFieldCollection fc = list.get();
         if (v3_) return std::make_unique<instance_v3>(v3_->createPlugin(name_.c_str(), &fc, TensorRTPhase::kBUILD));
-        return std::make_unique<instance_v2>(bytes.count ? v2_->deserializePlugin(name_.c_str(), data, size)
-                                                         : v2_->createPlugin(name_.c_str(), &fc));
+        return instance_of(bytes.count ? v2_->deserializePlugin(name_.c_str(), data, size)
+                                       : v2_->createPlugin(name_.c_str(), &fc));
     }
     static adapter const &of(void *user) { return *static_cast<adapter const *>(user); }
 
@@ -360,12 +363,16 @@ class adapter {
             *state = made.release();
         });
     }
+    static void copy_on_host(void *to, void const *from, size_t size, cudaStream_t) { std::memcpy(to, from, size); }
+    static void copy_on_device(void *to, void const *from, size_t size, cudaStream_t stream)
+    {
+        const cudaError_t code = cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, stream);
+        if (code != cudaSuccess) throw sinter::error(SINTER_DEVICE, cudaGetErrorString(code));
+    }
+    template <void (*COPY)(void *, void const *, size_t, cudaStream_t)>
     static sinter_status run(sinter_plugin_run const *r)
     {
         return guard(r->error, r->error_size, [&] {
-#ifndef SINTER_HOST_CUDA
-            if (r->stream) throw sinter::error(SINTER_UNSUPPORTED, "plugins of these headers run in host memory");
-#endif
             PluginTensorDesc desc[64];
             void const *in[32];
             void *out[32];
@@ -386,10 +393,11 @@ class adapter {
                 sinter_plugin_tensor const &t = r->in[shared];
                 uint64_t bits = sinter_dtype_bits(t.dtype);
                 for (uint32_t k = 0; k < t.rank; k++) bits *= static_cast<uint64_t>(t.dim[k]);
-                std::memcpy(out[i], in[shared], static_cast<size_t>((bits + 7) / 8));
+                COPY(out[i], in[shared], static_cast<size_t>((bits + 7) / 8), static_cast<cudaStream_t>(r->stream));
                 in[shared] = out[i];
             }
-            const int code = instance->enqueue(desc, desc + r->count_in, in, out, r->workspace, r->tactic);
+            const int code = instance->enqueue(desc, desc + r->count_in, in, out, r->workspace, r->tactic,
+                                               static_cast<cudaStream_t>(r->stream));
             if (code != 0) throw sinter::error(SINTER_DEVICE, "enqueue() returned " + std::to_string(code));
         });
     }

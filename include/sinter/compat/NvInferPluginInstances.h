@@ -25,7 +25,7 @@ class plugin_instance {
     /* For the sizes of a run. */
     virtual void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
     virtual int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
-                        void *const *outputs, void *workspace, uint32_t tactic) = 0;
+                        void *const *outputs, void *workspace, uint32_t tactic, cudaStream_t stream) = 0;
 };
 inline std::vector<PluginTensorDesc> plain(std::vector<DynamicPluginTensorDesc> const &io)
 {
@@ -38,20 +38,14 @@ inline std::vector<PluginTensorDesc> plain(std::vector<DynamicPluginTensorDesc> 
 }
 inline int32_t count_of(size_t n) { return static_cast<int32_t>(n); }
 
+/* IPluginV2DynamicExt. */
 class instance_v2 : public plugin_instance {
   public:
-    explicit instance_v2(IPluginV2 *made) : base_(made), p_(dynamic_cast<IPluginV2DynamicExt *>(made))
-    {
-        if (!made) throw sinter::error(SINTER_INVALID_MODEL, "the creator made no plugin");
-        if (p_) return;
-        made->destroy();
-        throw sinter::error(SINTER_UNSUPPORTED,
-                            "the plugin is no IPluginV2DynamicExt: derive it from that class or IPluginV3");
-    }
+    explicit instance_v2(IPluginV2DynamicExt *made) : p_(made) {}
     ~instance_v2() override
     {
         if (is_initialized_) p_->terminate();
-        base_->destroy();
+        p_->destroy();
     }
     uint32_t outputs() override { return static_cast<uint32_t>(p_->getNbOutputs()); }
     void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
@@ -84,16 +78,129 @@ class instance_v2 : public plugin_instance {
         is_initialized_ = true;
     }
     int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
-                void *const *outputs, void *workspace, uint32_t) override
+                void *const *outputs, void *workspace, uint32_t, cudaStream_t stream) override
     {
-        return p_->enqueue(in, out, inputs, outputs, workspace, nullptr);
+        return p_->enqueue(in, out, inputs, outputs, workspace, stream);
     }
 
   private:
-    IPluginV2 *base_;
     IPluginV2DynamicExt *p_;
     bool is_initialized_ = false;
 };
+
+/* IPluginV2, IPluginV2Ext, IPluginV2IOExt: all sizes but the batch are fixed. */
+class instance_of_items : public plugin_instance {
+  public:
+    explicit instance_of_items(IPluginV2 *made)
+        : p_(made), ext_(dynamic_cast<IPluginV2Ext *>(made)), io_(dynamic_cast<IPluginV2IOExt *>(made))
+    {
+    }
+    ~instance_of_items() override
+    {
+        if (is_initialized_) p_->terminate();
+        p_->destroy();
+    }
+    uint32_t outputs() override { return static_cast<uint32_t>(p_->getNbOutputs()); }
+    void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
+                uint32_t count_out, IExprBuilder &e) override
+    {
+        std::vector<Dims> item;
+        for (uint32_t i = 0; i < count_in; i++) item.push_back(item_of(in[i], i));
+        if (item.empty()) throw sinter::error(SINTER_INVALID_MODEL, "the plugin has no input that knows the batch");
+        for (uint32_t i = 0; i < count_out; i++) {
+            const Dims d = p_->getOutputDimensions(count_of(i), item.data(), count_of(count_in));
+            if (d.nbDims < 0 || d.nbDims >= Dims::MAX_DIMS)
+                throw sinter::error(SINTER_UNSUPPORTED, "getOutputDimensions() returned " + std::to_string(d.nbDims) +
+                                                            " axes, a batch has at most 7 more");
+            out[i].nbDims = d.nbDims + 1;
+            out[i].d[0] = in[0].d[0];
+            for (int32_t k = 0; k < d.nbDims; k++) out[i].d[k + 1] = e.constant(d.d[k]);
+            out_types[i] = ext_ ? ext_->getOutputDataType(count_of(i), types, count_of(count_in)) : types[0];
+        }
+    }
+    bool supports(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        const std::vector<PluginTensorDesc> d = items(io);
+        for (size_t i = 0; i < d.size(); i++) {
+            const bool is_good = io_ ? io_->supportsFormatCombination(count_of(i), d.data(), count_of(count_in),
+                                                                      count_of(d.size() - count_in))
+                                     : p_->supportsFormat(d[i].type, PluginFormat::kLINEAR);
+            if (!is_good) return false;
+        }
+        return true;
+    }
+    size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        configure(io, count_in);
+        return p_->getWorkspaceSize(batch(io));
+    }
+    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        configure(io, count_in);
+        if (p_->initialize() != 0) throw sinter::error(SINTER_DEVICE, "initialize() failed");
+        is_initialized_ = true;
+    }
+    int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *, void const *const *inputs, void *const *outputs,
+                void *workspace, uint32_t, cudaStream_t stream) override
+    {
+        return p_->enqueue(static_cast<int32_t>(in[0].dims.d[0]), inputs, outputs, workspace, stream);
+    }
+
+  private:
+    static Dims item_of(DimsExprs const &d, uint32_t input)
+    {
+        Dims made;
+        if (d.nbDims < 1) throw sinter::error(SINTER_UNSUPPORTED, "input " + std::to_string(input) + " has no axis 0");
+        made.nbDims = d.nbDims - 1;
+        for (int32_t k = 0; k < made.nbDims; k++) {
+            if (!d.d[k + 1]->isConstant())
+                throw sinter::error(SINTER_UNSUPPORTED, "axis " + std::to_string(k + 1) + " of input " +
+                                                            std::to_string(input) +
+                                                            " is free: only IPluginV2DynamicExt and IPluginV3 take that");
+            made.d[k] = d.d[k + 1]->getConstantValue();
+        }
+        return made;
+    }
+    static int32_t batch(std::vector<DynamicPluginTensorDesc> const &io) { return static_cast<int32_t>(io[0].max.d[0]); }
+    static std::vector<PluginTensorDesc> items(std::vector<DynamicPluginTensorDesc> const &io)
+    {
+        std::vector<PluginTensorDesc> made = plain(io);
+        for (PluginTensorDesc &d : made) {
+            std::copy(d.dims.d + 1, d.dims.d + d.dims.nbDims, d.dims.d);
+            d.dims.nbDims--;
+        }
+        return made;
+    }
+    void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in)
+    {
+        const std::vector<PluginTensorDesc> d = items(io);
+        const int32_t in = count_of(count_in), out = count_of(d.size() - count_in);
+        if (io_) return io_->configurePlugin(d.data(), in, d.data() + in, out);
+        std::vector<Dims> dims;
+        std::vector<DataType> types;
+        for (PluginTensorDesc const &one : d) {
+            dims.push_back(one.dims);
+            types.push_back(one.type);
+        }
+        constexpr bool is_broadcast[64] = {};
+        if (ext_)
+            ext_->configurePlugin(dims.data(), in, dims.data() + in, out, types.data(), types.data() + in, is_broadcast,
+                                  is_broadcast, PluginFormat::kLINEAR, batch(io));
+        else
+            p_->configureWithFormat(dims.data(), in, dims.data() + in, out, types[0], PluginFormat::kLINEAR, batch(io));
+    }
+    IPluginV2 *p_;
+    IPluginV2Ext *ext_;
+    IPluginV2IOExt *io_;
+    bool is_initialized_ = false;
+};
+inline std::unique_ptr<plugin_instance> instance_of(IPluginV2 *made)
+{
+    if (!made) throw sinter::error(SINTER_INVALID_MODEL, "the creator made no plugin");
+    auto *const sized = dynamic_cast<IPluginV2DynamicExt *>(made);
+    if (sized) return std::make_unique<instance_v2>(sized);
+    return std::make_unique<instance_of_items>(made);
+}
 
 class instance_v3 : public plugin_instance {
   public:
@@ -140,10 +247,10 @@ class instance_v3 : public plugin_instance {
             throw sinter::error(SINTER_DEVICE, "onShapeChange() failed");
     }
     int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
-                void *const *outputs, void *workspace, uint32_t tactic) override
+                void *const *outputs, void *workspace, uint32_t tactic, cudaStream_t stream) override
     {
         if (tactic != 0 && run_->setTactic(static_cast<int32_t>(tactic)) != 0) return -1;
-        return run_->enqueue(in, out, inputs, outputs, workspace, nullptr);
+        return run_->enqueue(in, out, inputs, outputs, workspace, stream);
     }
     int32_t aliased_input(uint32_t output) override
     {

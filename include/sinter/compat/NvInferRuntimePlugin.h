@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NvInferRuntimePlugin.h - plugins: IPluginV2DynamicExt, IPluginV3, their creators, the registry.
+/* NvInferRuntimePlugin.h - plugins: IPluginV2 and its subclasses, IPluginV3, their creators, the registry.
  *
  * Each creator of the registry becomes a sinter_plugin (NvInferPluginAdapter.h). A node of a model
- * is given to createPlugin as fields; a plugin that is added by calls as its serialised bytes. Plugins run in host
- * memory, on row-major operands. Functions of plugins may be declared noexcept or not. */
+ * is given to createPlugin as fields; a plugin that is added by calls as its serialised bytes. Operands are row-major.
+ * In an engine for a GPU `enqueue` gets device memory and the stream; in one for the CPU host memory and nullptr.
+ * Functions of plugins may be declared noexcept or not. */
 #ifndef NV_INFER_RUNTIME_PLUGIN_H
 #define NV_INFER_RUNTIME_PLUGIN_H
 
@@ -81,14 +82,23 @@ struct PluginFieldCollection {
 
 /* ---- version 2 ---- */
 
+/* IPluginV2, IPluginV2Ext and IPluginV2IOExt see sizes without the batch, which is axis 0 of each input and output. The
+ * other sizes of their inputs have to be known when the engine is built. */
 class IPluginV2 {
   public:
     virtual ~IPluginV2() = default;
     virtual AsciiChar const *getPluginType() const = 0;
     virtual AsciiChar const *getPluginVersion() const = 0;
     virtual int32_t getNbOutputs() const = 0;
+    virtual Dims getOutputDimensions(int32_t index, Dims const *inputs, int32_t nbInputDims) = 0;
+    virtual bool supportsFormat(DataType type, PluginFormat format) const = 0;
+    virtual void configureWithFormat(Dims const *inputDims, int32_t nbInputs, Dims const *outputDims, int32_t nbOutputs,
+                                     DataType type, PluginFormat format, int32_t maxBatchSize) = 0;
     virtual int32_t initialize() = 0;
     virtual void terminate() = 0;
+    virtual size_t getWorkspaceSize(int32_t maxBatchSize) const = 0;
+    virtual int32_t enqueue(int32_t batchSize, void const *const *inputs, void *const *outputs, void *workspace,
+                            cudaStream_t stream) = 0;
     virtual size_t getSerializationSize() const = 0;
     virtual void serialize(void *buffer) const = 0;
     virtual void destroy() = 0;
@@ -99,9 +109,32 @@ class IPluginV2 {
 class IPluginV2Ext : public IPluginV2 {
   public:
     virtual DataType getOutputDataType(int32_t index, DataType const *inputTypes, int32_t nbInputs) const = 0;
+    virtual void configurePlugin(Dims const *inputDims, int32_t nbInputs, Dims const *outputDims, int32_t nbOutputs,
+                                 DataType const *inputTypes, DataType const *outputTypes, bool const *inputIsBroadcast,
+                                 bool const *outputIsBroadcast, PluginFormat floatFormat, int32_t maxBatchSize) = 0;
     virtual void attachToContext(ICudnnContext *, ICublasContext *, IGpuAllocator *) {}
     virtual void detachFromContext() {}
+    /* Of TensorRT 8; nothing is broadcast here. */
+    virtual bool isOutputBroadcastAcrossBatch(int32_t, bool const *, int32_t) const { return false; }
+    virtual bool canBroadcastInputAcrossBatch(int32_t) const { return false; }
     IPluginV2Ext *clone() const override = 0;
+
+  protected:
+    void configureWithFormat(Dims const *, int32_t, Dims const *, int32_t, DataType, PluginFormat, int32_t) override {}
+};
+class IPluginV2IOExt : public IPluginV2Ext {
+  public:
+    virtual void configurePlugin(PluginTensorDesc const *in, int32_t nbInput, PluginTensorDesc const *out,
+                                 int32_t nbOutput) = 0;
+    virtual bool supportsFormatCombination(int32_t pos, PluginTensorDesc const *inOut, int32_t nbInputs,
+                                           int32_t nbOutputs) const = 0;
+
+  private:
+    void configurePlugin(Dims const *, int32_t, Dims const *, int32_t, DataType const *, DataType const *, bool const *,
+                         bool const *, PluginFormat, int32_t) final
+    {
+    }
+    bool supportsFormat(DataType, PluginFormat) const final { return false; }
 };
 class IPluginV2DynamicExt : public IPluginV2Ext {
   public:
@@ -116,6 +149,16 @@ class IPluginV2DynamicExt : public IPluginV2Ext {
                                     int32_t nbOutputs) const = 0;
     virtual int32_t enqueue(PluginTensorDesc const *inputDesc, PluginTensorDesc const *outputDesc,
                             void const *const *inputs, void *const *outputs, void *workspace, cudaStream_t stream) = 0;
+
+  private:
+    void configurePlugin(Dims const *, int32_t, Dims const *, int32_t, DataType const *, DataType const *, bool const *,
+                         bool const *, PluginFormat, int32_t) final
+    {
+    }
+    bool supportsFormat(DataType, PluginFormat) const final { return false; }
+    Dims getOutputDimensions(int32_t, Dims const *, int32_t) final { return {}; }
+    size_t getWorkspaceSize(int32_t) const final { return 0; }
+    int32_t enqueue(int32_t, void const *const *, void *const *, void *, cudaStream_t) final { return 1; }
 };
 
 /* ---- version 3 ---- */
