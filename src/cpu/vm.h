@@ -51,11 +51,14 @@ typedef struct vm_operand {
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
-/* A program of one instruction on memory as registers have it: its loop, from the operands into the result. fn NULL:
- * the program is none. at: an operand; from VM_LINE_SCALAR on, a value that is computed once. */
+/* A program of one instruction on memory as registers have it: its loop, from the operands into the result. op NULL:
+ * the program is none. at: an operand; from VM_LINE_SCALAR on, a value that is computed once. convert: a cast between
+ * f32 and a shorter float, whose load or store is all of it. */
 enum { VM_LINE_SCALAR = EXPR_MAX };
+typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
 typedef struct vm_line {
     vm_fn       *fn;
+    vm_convert_fn *convert;
     const vm_op *op;
     uint8_t      at[3], to;
 } vm_line;
@@ -113,7 +116,6 @@ void    vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows
                  const void *acc, int64_t ld);
 
 /* ---- the loops of one instruction set ---- */
-typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
 typedef struct vm_set {
     vm_fn *unary[OP_SCALAR_COUNT];             /* of f32 */
     vm_fn *binary[OP_SCALAR_COUNT][3];         /* of f32: vector-vector, vector-scalar, scalar-vector */

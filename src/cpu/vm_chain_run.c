@@ -37,6 +37,10 @@ static void run_line(const vm_program *p, const vm_chunk *k, const vm_corner *c,
 {
     const vm_line *l = &p->line;
     const char *from[3];
+    if (l->convert) {
+        l->convert(c[l->to].at, c[l->at[0]].at, n);
+        return;
+    }
     for (uint32_t i = 0; i < 3; i++)
         from[i] = l->at[i] < VM_LINE_SCALAR ? c[l->at[i]].at : k->at[SCALAR_REF + l->at[i] - VM_LINE_SCALAR];
     l->fn(l->op, c[l->to].at, from[0], from[1], from[2], n);
@@ -45,7 +49,7 @@ static void run_line(const vm_program *p, const vm_chunk *k, const vm_corner *c,
 /* n columns of one row, or of rows that lie behind each other. */
 static void run_along(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t n)
 {
-    if (p->line.fn) {
+    if (p->line.op) {
         run_line(p, k, c, n);
         return;
     }
