@@ -32,9 +32,9 @@ typedef enum sinter_memory {
 
 typedef struct sinter_context_options {
     size_t struct_size;
-    /* The caller's stream (CUstream or cudaStream_t). Runs are ordered on this stream. Once the caller has destroyed the
-     * stream, the context can only be destroyed: that then waits for the whole device, if a run was not waited for.
-     * NULL: the context makes its own stream. Devices without streams ignore it. */
+    /* The caller's stream (CUstream or cudaStream_t). Runs are ordered on this stream. Once the caller has destroyed
+     * the stream, the context can only be destroyed: that then waits for the whole device, if a run was not waited
+     * for. NULL: the context makes its own stream. Devices without streams ignore it. */
     void  *stream;
     SINTER_CONTEXT_SCALARS(SINTER_FIELD)
     sinter_memory memory;           /* who provides the activation memory */

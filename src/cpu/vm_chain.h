@@ -36,6 +36,9 @@ typedef struct vm_step {
 /* References: operands, slots, scalars. */
 enum { SLOT_REF = EXPR_MAX, SCALAR_REF = 2 * EXPR_MAX, VM_REFS = 3 * EXPR_MAX };
 
+/* Most programs have few operands. So many move from chunk to chunk without a loop, also those that are not there. */
+enum { VM_AT_ONCE = 4 };
+
 typedef struct vm_chunk {
     const vm_program *program;
     char    *at[VM_REFS];               /* of the first vector */

@@ -137,13 +137,12 @@ STORES(f16, uint16_t)
 STORES(bf16, uint16_t)
 STORES(8, uint8_t)
 
-/* The next chunk of a run: from the first step again. Most programs have few operands: those move without a loop. */
-enum { AT_ONCE = 4 };
+/* The next chunk of a run: from the first step again. */
 static void s_again(STEP_ARGS)
 {
     if (--k->left == 0) return;
-    for (uint32_t i = 0; i < AT_ONCE; i++) k->at[i] += k->bump[i];
-    for (uint32_t i = AT_ONCE; i < k->operands; i++) k->at[i] += k->bump[i];
+    for (uint32_t i = 0; i < VM_AT_ONCE; i++) k->at[i] += k->bump[i];
+    for (uint32_t i = VM_AT_ONCE; i < k->operands; i++) k->at[i] += k->bump[i];
     p -= p->op;
     ((step_fn *)p->fn)(p, k, x0, x1, x2, x3, x4, x5, x6, x7);
 }

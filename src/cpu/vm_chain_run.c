@@ -19,6 +19,10 @@ void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void
     k->program = p;
     k->operands = p->operand_count;
     rows_set(k, VM_CHAIN_VECTORS);
+    for (uint32_t i = k->operands; i < VM_AT_ONCE; i++) {
+        k->at[i] = (char *)slots;
+        k->bump[i] = 0;
+    }
     for (uint32_t s = 0; s < p->chain_slot_count; s++) k->at[SLOT_REF + s] = (char *)slots + p->chain_slots + s * size;
     for (uint32_t i = 0; p->chain_once && i < p->once_count; i++) {
         const uint16_t v = p->op[i].dst;

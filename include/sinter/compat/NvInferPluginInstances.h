@@ -154,14 +154,17 @@ class instance_of_items : public plugin_instance {
         made.nbDims = d.nbDims - 1;
         for (int32_t k = 0; k < made.nbDims; k++) {
             if (!d.d[k + 1]->isConstant())
-                throw sinter::error(SINTER_UNSUPPORTED, "axis " + std::to_string(k + 1) + " of input " +
-                                                            std::to_string(input) +
-                                                            " is free: only IPluginV2DynamicExt and IPluginV3 take that");
+                throw sinter::error(SINTER_UNSUPPORTED,
+                                    "axis " + std::to_string(k + 1) + " of input " + std::to_string(input) +
+                                        " is free: only IPluginV2DynamicExt and IPluginV3 take that");
             made.d[k] = d.d[k + 1]->getConstantValue();
         }
         return made;
     }
-    static int32_t batch(std::vector<DynamicPluginTensorDesc> const &io) { return static_cast<int32_t>(io[0].max.d[0]); }
+    static int32_t batch(std::vector<DynamicPluginTensorDesc> const &io)
+    {
+        return static_cast<int32_t>(io[0].max.d[0]);
+    }
     static std::vector<PluginTensorDesc> items(std::vector<DynamicPluginTensorDesc> const &io)
     {
         std::vector<PluginTensorDesc> made = plain(io);
