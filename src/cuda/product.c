@@ -120,12 +120,20 @@ void product_round_tf32(uint8_t *at)
     memcpy(at, &bits, sizeof bits);
 }
 
+/* The row of a tile's column. */
+static int64_t row_of(const product_columns *x, int64_t n)
+{
+    const int64_t at = n % x->bn;
+    return x->is_dealt ? (at & ~31) | (at >> 1 & 3) << 3 | (at >> 3 & 3) << 1 | (at & 1) : at;
+}
+
 void product_pack(const product_columns *x, const uint8_t *src, uint8_t *dst, int32_t *sums)
 {
     enum { STEP = 128 };
     const int64_t step = STEP / x->element, chunk = 16 / x->element, steps = (x->outer * x->run + step - 1) / step;
     for (int64_t n = 0; n < x->cols; n++) {
-        uint8_t *row = dst + (n / x->bn * steps * x->bn + n % x->bn) * STEP;
+        const int64_t at = row_of(x, n);
+        uint8_t *row = dst + (n / x->bn * steps * x->bn + at) * STEP;
         for (int64_t o = 0; o < x->outer; o++) {
             const int64_t first =
                 n * x->stride_n + o / x->taps_across * x->stride_tap[0] + o % x->taps_across * x->stride_tap[1];
@@ -134,7 +142,7 @@ void product_pack(const product_columns *x, const uint8_t *src, uint8_t *dst, in
                 for (int64_t c = 0; c < x->channels; c++, k++) {
                     const uint8_t *from = src + (first + i * x->stride_tap[2] + c * x->stride_c) * x->element;
                     uint8_t *to =
-                        row + k / step * x->bn * STEP + ((k % step / chunk) ^ (n & 7)) * 16 + k % chunk * x->element;
+                        row + k / step * x->bn * STEP + ((k % step / chunk) ^ (at & 7)) * 16 + k % chunk * x->element;
                     memcpy(to, from, x->element);
                     if (sums) sums[n] += x->is_unsigned ? *to : (int8_t)*to;
                     if (x->is_tf32) product_round_tf32(to);

@@ -202,6 +202,7 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
     } else {
         cuda_code_define(c, "STAGES", w.stages);
         cuda_code_define(c, "PINGPONG", w.is_pingpong);
+        cuda_code_define(c, "IS_WHOLE", f.n % 8 == 0);
         for (uint32_t i = 0; i < f.rows; i++) s.turns |= 1u << f.row[i];
         cuda_code_define(c, "STILL_WORDS", emit_operand_words(&s, false));
         cuda_code_define(c, "MOVING_WORDS", emit_operand_words(&s, true));
@@ -210,8 +211,8 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
     return true;
 }
 
-/* ---- packing: [batch][tiles][steps][TN][128 bytes], the 16-byte units of a row exchanged by its number; with a zero
- * point of the other side the sums of rows, i32 [batch][tiles][TN] ---- */
+/* ---- packing: [batch][tiles][steps][TN][128 bytes], the 16-byte units of a row exchanged by its number, rows dealt
+ * (product.h) where blocks stay; with a zero point of the other side the sums of rows, i32 [batch][tiles][TN] ---- */
 
 static int64_t packed_rows(const wgmma_form *f, const wgmma_tactic *w)
 {
@@ -246,6 +247,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     const product_columns x = { .element = f.element,
                                 .bn = wgmma_tn(&w),
+                                .is_dealt = !w.is_once,
                                 .cols = f.n,
                                 .outer = f.taps_y * f.taps_x,
                                 .inner = 1,
@@ -382,5 +384,5 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_wgmma, 7, reject, wgmma_, .is_strided_out = true, .pack_size = pack_size, .pack = pack,
+CUDA_ROW(cuda_wgmma, 8, reject, wgmma_, .is_strided_out = true, .pack_size = pack_size, .pack = pack,
          .lets_in = wgmma_lets_in);

@@ -11,7 +11,7 @@ enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 
 
 static const tactic_field fields[] = {
     FIELD(wgmma_tactic, bn8, 1, 32),    FIELD(wgmma_tactic, stages, 1, STAGES_MAX),
-    FIELD(wgmma_tactic, lines, 1, 2),   FIELD(wgmma_tactic, units, 0, UINT8_MAX),
+    FIELD(wgmma_tactic, lines, 1, 3),   FIELD(wgmma_tactic, units, 0, UINT8_MAX),
     FIELD(wgmma_tactic, is_once, 0, 1), FIELD(wgmma_tactic, is_swapped, 0, 1),
     FIELD(wgmma_tactic, groups, 0, 2),  FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
     FIELD(wgmma_tactic, trigger, 0, 3), FIELD(wgmma_tactic, is_pingpong, 0, 1),
@@ -31,9 +31,7 @@ uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barrie
 {
     const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * STEP;
     if (!w->is_once) {
-        const uint32_t width = tn < 64 ? tn : 64;
-        *sums_at = slots;
-        *barriers_at = slots + tm * (width + 4) * 4;
+        *sums_at = *barriers_at = slots;
     } else {
         /* Blocks of a cluster write into one another while slots are still read. */
         const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
@@ -168,43 +166,54 @@ static bool is_size(const wgmma_tactic *w)
 {
     const bool is_power = w->bn8 == 1 || w->bn8 == 2 || w->bn8 == 4 || w->bn8 == 8 || w->bn8 == 16;
     if (w->is_pingpong) return !w->is_once && w->lines == 2 && (w->bn8 == 8 || w->bn8 == 16);
-    if (!w->is_once) return w->bn8 == 2 || (w->bn8 && w->bn8 % 4 == 0 && w->bn8 <= 32);
-    return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && w->bn8 * w->groups <= 16;
+    if (!w->is_once) return w->bn8 && w->bn8 % 4 == 0 && w->bn8 <= (w->lines == 3 ? 24 : 32);
+    return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && w->bn8 * w->groups <= 16 && w->lines < 3;
 }
 
-/* Columns that the busiest block multiplies. */
+/* Columns of 64 lines that the busiest block multiplies. */
 static int64_t columns_of(const shape *s, const wgmma_tactic *w, int64_t units)
 {
-    return divided(tiles_of(s, w), units) * wgmma_tn(w);
+    return divided(tiles_of(s, w), units) * wgmma_tn(w) * w->lines;
 }
 
 /* Is it worth a try? By turns is, where some blocks have several tiles, 64 wide only where there are no more columns.
- * Widths between the others are, where blocks get by with fewer columns for it. */
+ * Widths between the others and tiles of 192 rows are, where blocks get by with fewer columns for it. */
 static bool is_promising(const shape *s, const wgmma_tactic *w, int64_t units)
 {
     if (w->is_pingpong) return tiles_of(s, w) > units && (s->n > 64 ? w->bn8 == 16 : w->bn8 == 8);
-    if (w->bn8 < 8 || w->bn8 % 8 == 0) return true;
+    if (w->lines < 3 && (w->bn8 < 8 || w->bn8 % 8 == 0)) return true;
+    if (w->lines == 3 && s->n <= 64) return false;
     if (s->n <= 64 || tiles_of(s, w) <= units / 2) return false;
     for (uint8_t bn8 = 16; bn8 <= 32; bn8 = (uint8_t)(bn8 + 8)) {
-        const wgmma_tactic x = { .bn8 = bn8, .lines = w->lines };
+        const wgmma_tactic x = { .bn8 = bn8, .lines = w->lines < 3 ? w->lines : 2 };
         if (columns_of(s, &x, units) <= columns_of(s, w, units)) return false;
     }
     return true;
 }
 
+/* Four warpgroups leave a thread 160 registers: sums, addresses, and what the epilogue reads for two times 8 elements.
+ */
+static bool has_registers(const problem *p, const wgmma_tactic *w)
+{
+    uint32_t registers = w->bn8 * 4u + 40;
+    for (uint32_t i = p->count_anchor; i < p->count_in; i++)
+        registers += 4 + 2 * (sinter_dtype_bits(p->in[i].dtype) / 4);
+    return w->lines < 3 || registers <= 160;
+}
+
 static void add_staying(ranking *c, const shape *s, const kernel_target *t)
 {
     static const uint8_t shapes[][4] = {
-        { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 },     { 16, 3, 2 },   { 8, 4, 2 }, { 8, 6, 1 },
-        { 16, 5, 1 }, { 8, 4, 1 },  { 16, 4, 1 }, { 4, 8, 2 },     { 4, 6, 1 },    { 2, 8, 2 }, { 2, 6, 1 },
-        { 28, 4, 2 }, { 20, 5, 2 }, { 12, 6, 2 }, { 16, 6, 2, 1 }, { 8, 8, 2, 1 },
+        { 32, 4, 2 }, { 24, 5, 2 },    { 16, 6, 2 },   { 8, 8, 2 },  { 16, 3, 2 }, { 8, 4, 2 },  { 8, 6, 1 },
+        { 16, 5, 1 }, { 8, 4, 1 },     { 16, 4, 1 },   { 4, 8, 2 },  { 4, 6, 1 },  { 28, 5, 2 }, { 20, 6, 2 },
+        { 12, 7, 2 }, { 16, 7, 2, 1 }, { 8, 8, 2, 1 }, { 24, 4, 3 }, { 20, 5, 3 }, { 16, 5, 3 },
     };
     const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
         const uint8_t *x = shapes[i];
         const wgmma_tactic w = { .bn8 = x[0], .stages = x[1], .lines = x[2], .units = units, .is_pingpong = x[3] };
-        if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines == 2 && s->m <= 64) || s->m < 32)) continue;
-        if (is_promising(s, &w, units)) choice_add(c, s, t, w);
+        if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines > 1 && s->m <= 64) || s->m < 32)) continue;
+        if (is_promising(s, &w, units) && has_registers(s->p, &w)) choice_add(c, s, t, w);
     }
 }
 

@@ -27,3 +27,7 @@ on 3 "conv:f16[3,64,14,15]{0,2,3,1} w:f16[64,64,3,3] + w:f16[1,64,1,1] f16[3,64,
 f16[3,64,14,15]{0,2,3,1} stride=[1,1] dilation=[1,1] pad=[1,1,1,1] $sum" '128x64 s. pingpong'
 on 2 'matmul_integer:u8[520,272] w:i8[272,152] w:u8[] + u8[520,152] w:f32[152] w:f32[152] -> f32[520,152] epi="a=load 3 : u8; b=imm 0.034244198352098465; c=imm 127 : u8; d=dequantize a b c : f32; e=acc : i32; f=cast e : f32; g=load 4; h=mul f g : f32; i=load 5; j=add h i : f32; k=add d j : f32; store 0 k"' \
     '128x128 s. pingpong' 128x160 128x96
+on 3 "matmul:f16[560,200] w:f16[200,190] + w:f16[190] f16[560,190] -> f16[560,190] $sum" 192x192
+on 3 'matmul:bf16[560,72] bf16[184,72] -> f32[560,184] trans_b=1' 192x192
+on 2 'matmul_integer:u8[380,272] w:i8[272,152] w:u8[] + w:f32[152] w:f32[152] -> f32[380,152] epi="a=acc : i32; b=cast a : f32; c=load 3; d=mul b c : f32; e=load 4; f=add d e : f32; store 0 f"' \
+    192x160

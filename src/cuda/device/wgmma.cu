@@ -3,54 +3,57 @@
  *
  * Blocks stay and take tile after tile. A producer warpgroup keeps STAGES steps of 128 bytes along k on their way (a by
  * tensor copies, packed b by one bulk copy each); each of LINES consumer warpgroups multiplies 64 rows. While they write
- * a tile's results, up to 64 columns at a time through shared memory so that whole rows are written at once, the
- * producer already fetches the next tile. The first steps of b are fetched before the dependency wait.
+ * a tile's results, the producer already fetches the next tile. The first steps of b are fetched before the dependency
+ * wait.
+ *
+ * Of the columns that the instruction numbers, a thread has two of every eight, in two rows. Packed b is dealt so that
+ * in each 32 of its columns those are 8 that follow one another (product.h): sums go from registers through the epilogue
+ * to memory, 16 bytes of f16 at a time, four threads to a row. Where b is not packed the four exchange them.
  *
  * PINGPONG: the two consumer warpgroups take whole tiles by turns, so that one multiplies while the other writes. Each
  * has a barrier that says when the other has begun its last product.
  *
- * Beside what wgmma.cuh lists: STAGES; PINGPONG, with LINES 2; STILL_WORDS, MOVING_WORDS: of 8 elements that the
- * epilogue reads, of operands that all rows share and of the others. */
+ * Beside what wgmma.cuh lists: STAGES; PINGPONG, with LINES 2; IS_WHOLE, columns are a multiple of 8; STILL_WORDS,
+ * MOVING_WORDS: of 8 elements that the epilogue reads, of operands that all rows share and of the others. */
 #define SWAPPED 0
 #include "wgmma.cuh"
 
-enum { THREADS = 128 * (1 + LINES) };
-enum { WIDTH = BN < 64 ? BN : 64, ITEMS = WIDTH / 8 };      /* columns staged at a time; items of 8 of them */
-enum { BATCH = ITEMS / 2 };                                 /* items of a thread in each pass */
-enum { PASSES = (BN + WIDTH - 1) / WIDTH };                 /* the last may be of fewer columns */
-enum { LINE = WIDTH + 4, PART = 16 * LINE * 4 };            /* sums of a staged row, bytes of a warp's staging */
-enum { PARTS_AT = STAGES * STAGE, BARS_AT = PARTS_AT + LINES * 4 * PART };
-/* Groups of 64 rows of which a warpgroup has the sums; registers of a thread that fetches, and of one that multiplies. */
-enum { ATOMS = PINGPONG ? LINES : 1, GIVE = PINGPONG ? 24 : 40, TAKE = LINES == 1 ? 208 : PINGPONG ? 240 : 232 };
+enum { THREADS = 128 * (1 + LINES), BARS_AT = STAGES * STAGE };
+/* Groups of 64 rows of which a warpgroup has the sums, and passes over 32 columns of those; registers of a thread that
+ * fetches, and of one that multiplies. */
+enum { ATOMS = PINGPONG ? LINES : 1, ACROSS = BN / 32, PASSES = ATOMS * ACROSS };
+enum { GIVE = PINGPONG ? 24 : LINES == 3 ? 32 : 40, TAKE = LINES == 1 ? 208 : LINES == 3 ? 160 : PINGPONG ? 240 : 232 };
 
-/* Registers decide how far ahead of their use a pass's operands are fetched: under the last products; under the pass
- * before; all at its beginning; one item at a time. */
-enum { LIMIT = TAKE - (ATOMS - 1) * BN / 2 };
-enum { ROWS_REGS = sizeof(epi_row) / 4 + (BATCH - 1) * 2 * (EPI_MOVING + 1) };
-enum { PASS_REGS = STILL_WORDS + BATCH * MOVING_WORDS + 8 * HAS_ZERO_X };
-constexpr bool IS_EARLY = BN / 2 + ROWS_REGS + PASS_REGS + 56 <= LIMIT;
-constexpr bool IS_AHEAD = (BN - WIDTH) / 2 + ROWS_REGS + 2 * PASS_REGS + 56 <= LIMIT;
-constexpr bool IS_TOGETHER = (BN - WIDTH) / 2 + ROWS_REGS + PASS_REGS + 72 <= LIMIT;
-
-/* What the epilogue reads for the items of one pass, from column `column` to `end`: what all rows share, and the rest. */
-struct pass { epi_regs<8> still, regs[BATCH]; zero_terms zero; };
-
-DEVICE void pass_begin(const wgmma_args &a, const epi_args &e, const epi_row &row, i32 z, i32 column, i32 end,
-                       pass &x)
+/* Registers decide how far ahead operands that differ from row to row are fetched: those of the passes below EARLY
+ * before the products, of those below fetched_by(i) before pass i is written. */
+enum { ROW_REGS = ATOMS * 2 * sizeof(epi_row) / 4, MOVING_REGS = 2 * (MOVING_WORDS ? MOVING_WORDS : 1) };
+enum { SPARE = TAKE - ATOMS * BN / 2 - ROW_REGS - 2 * STILL_WORDS - 8 * HAS_ZERO_X - 40 };
+constexpr int room_for(int registers) { return registers < 0 ? 0 : registers / MOVING_REGS; }
+constexpr int fetched_by(int pass)
 {
-    if (column >= end) return;
-    epi_fetch_still<8>(e, row, column, smaller(8, a.n - column), x.still);
-    zero_fetch(a, z, column, x.zero);
+    const int ahead = room_for(SPARE + 16 * pass), count = pass + (ahead ? ahead : 1);
+    return count > PASSES ? PASSES : count;
 }
+enum { EARLY = room_for(SPARE) > PASSES ? PASSES : room_for(SPARE) };
 
-DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 z, i32 rows,
-                       i32 column, i32 end, pass &x)
+DEVICE i32 columns_at(const wgmma_args &a, i32 column) { return IS_WHOLE ? 8 : smaller(8, a.n - column); }
+
+/* Of four threads each has columns 2 t, 2 t + 1 of four times eight: each gets all of one eight. */
+DEVICE void columns_exchange([[maybe_unused]] sum (&v)[8])
 {
-    pass_begin(a, e, row[0], z, column, end, x);
+#if !PACKED
 #pragma unroll
-    for (int i = 0; i < BATCH; i++)
-        if (i * (32 / ITEMS) < rows && column < end)
-            epi_fetch_moving<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
+    for (int by = 2; by > 0; by--) {
+        const bool is_high = lane_id() & by;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int low = by == 2 ? i : i % 2 + i / 2 * 4, high = low + 2 * by;
+            const sum got = shuffle_xor(is_high ? v[low] : v[high], by);
+            if (is_high) v[low] = got;
+            else v[high] = got;
+        }
+    }
+#endif
 }
 
 KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1)
@@ -104,7 +107,6 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     registers_take<TAKE>();
     grid_wait();
     const u32 group = threadIdx.x / 128 - 1, warp = warp_id() % 4, lane = lane_id();
-    sum *const part = (sum *)(shared + PARTS_AT + (group * 4 + warp) * PART);
     /* By turns: the group's own tiles, and slots from its first tile's on. */
     const u32 skipped = PINGPONG ? group * (u32)a.steps : 0, line_group = PINGPONG ? 0 : group;
     u32 stage = skipped % STAGES, turn = skipped / STAGES;
@@ -112,6 +114,31 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     for (i32 tile = first_tile + (PINGPONG ? (i32)group * every : 0); tile < a.tiles; tile += every * (1 + PINGPONG)) {
         sum c[ATOMS][BN / 8][4];
         const place p = place_of(a, tile);
+        const i32 first = p.m + (i32)(line_group * 64 + warp * 16 + lane / 4), within = p.n + (i32)(lane % 4) * 8;
+        const i32 end = smaller(a.n, p.n + BN);
+        epi_row row[ATOMS][2];
+        epi_regs<8> x[PASSES][2], still[2];
+#pragma unroll
+        for (int i = 0; i < 2 * ATOMS; i++) {
+            i32 at[EPI_RANK];
+            position(a, (BATCHED ? p.z * a.m : 0) + first + i / 2 * 64 + i % 2 * 8, at);
+            epi_begin(e, row[i / 2][i % 2], at);
+        }
+        /* Pass i is of atom i / ACROSS, and of 32 columns; of two rows, the second 8 below. */
+        auto fetch = [&](int i, int k) {
+            const i32 rows = a.m - first - i / ACROSS * 64, column = within + i % ACROSS * 32;
+            x[i][k] = {};                   /* else what is not read would stay alive from tile to tile */
+            if (k * 8 < rows && column < end)
+                epi_fetch_moving<8>(e, row[i / ACROSS][k], column, columns_at(a, column), x[i][k]);
+        };
+        auto still_fetch = [&](int i) {
+            const i32 column = within + i % ACROSS * 32;
+            still[i % 2] = {};
+            if (column < end) epi_fetch_still<8>(e, row[0][0], column, columns_at(a, column), still[i % 2]);
+        };
+        still_fetch(0);
+#pragma unroll
+        for (int i = 0; i < 2 * EARLY; i++) fetch(i / 2, i % 2);
 #if PINGPONG
         if (round > 0) barrier_wait(go + 8 * group, (round - 1) & 1);
         round++;
@@ -133,56 +160,29 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
         turn += (u32)a.steps / STAGES + (stage >= STAGES);
         if (stage >= STAGES) stage -= STAGES;
 #endif
-        const i32 within = (i32)(lane % ITEMS) * 8, end = smaller(a.n, p.n + BN);
+        product_wait<0>();
+        if (lane == 0) barrier_arrive(empty + 8 * before);
 #pragma unroll
-        for (int h = 0; h < ATOMS; h++) {
-            /* Rows of the result: first, first + 32 / ITEMS, …; `rows` are left from the first on. */
-            const i32 first = p.m + (i32)((line_group + h) * 64 + warp * 16 + lane / ITEMS), rows = a.m - first;
-            epi_row row[BATCH];
-            pass x[2];
+        for (int i = 0; i < PASSES; i++) {
+            const i32 column = within + i % ACROSS * 32, rows = a.m - first - i / ACROSS * 64;
+            zero_terms zero = {};
+            if (column < end) zero_fetch(a, p.z, column, zero);
+            if (i + 1 < PASSES) still_fetch(i + 1);
 #pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                i32 at[EPI_RANK];
-                position(a, (BATCHED ? p.z * a.m : 0) + first + i * (32 / ITEMS), at);
-                epi_begin(e, row[i], at);
-            }
-            if (IS_EARLY && h == 0) pass_fetch(a, e, row, p.z, rows, p.n + within, end, x[0]);
-            if (h == 0) {
-                product_wait<0>();
-                if (lane == 0) barrier_arrive(empty + 8 * before);
-            }
+            for (int t = 2 * (i ? fetched_by(i - 1) : EARLY); t < 2 * fetched_by(i); t++) fetch(t / 2, t % 2);
 #pragma unroll
-            for (int q = 0; q < PASSES; q++) {
+            for (int k = 0; k < 2; k++) {
+                sum v[8];
 #pragma unroll
-                for (int j = 0; j < WIDTH / 8; j++) {
-                    if (q * (WIDTH / 8) + j >= BN / 8) continue;
-                    sum *to = part + (lane >> 2) * LINE + j * 8 + (lane & 3) * 2;
-                    const sum (&from)[4] = c[h][q * (WIDTH / 8) + j];
-                    *(vec<sum, 2> *)to = { from[0], from[1] };
-                    *(vec<sum, 2> *)(to + 8 * LINE) = { from[2], from[3] };
-                }
-                sync_warp();
-                const i32 column = p.n + q * WIDTH + within;
-                if (!IS_TOGETHER) pass_begin(a, e, row[0], p.z, column, end, x[q & 1]);
-                else if (q ? !IS_AHEAD : h || !IS_EARLY) pass_fetch(a, e, row, p.z, rows, column, end, x[q & 1]);
-                if (IS_AHEAD && q + 1 < PASSES) pass_fetch(a, e, row, p.z, rows, column + WIDTH, end, x[(q + 1) & 1]);
+                for (int l = 0; l < 8; l++) v[l] = c[i / ACROSS][i % ACROSS * 4 + l / 2][2 * k + l % 2];
+                columns_exchange(v);
+                if (k * 8 >= rows || column >= end) continue;
+                epi_acc y[8];
 #pragma unroll
-                for (int i = 0; i < BATCH; i++) {
-                    if (i * (32 / ITEMS) >= rows || column >= end) continue;
-                    if (!IS_TOGETHER) epi_fetch_moving<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i]);
-                    epi_keep<8>(x[q & 1].still, x[q & 1].regs[i]);
-                    const sum *from = part + (i * (32 / ITEMS) + (i32)(lane / ITEMS)) * LINE + within;
-                    epi_acc v[8];
-#pragma unroll
-                    for (int k = 0; k < 2; k++) {
-                        const vec<sum, 4> s = *(const vec<sum, 4> *)(from + 4 * k);
-#pragma unroll
-                        for (int l = 0; l < 4; l++) v[4 * k + l] = s.at[l];
-                    }
-                    zero_take(v, x[q & 1].zero);
-                    epi_apply<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i], v);
-                }
-                sync_warp();
+                for (int l = 0; l < 8; l++) y[l] = v[l];
+                zero_take(y, zero);
+                epi_keep<8>(still[i % 2], x[i][k]);
+                epi_apply<8>(e, row[i / ACROSS][k], column, columns_at(a, column), x[i][k], y);
             }
         }
     }

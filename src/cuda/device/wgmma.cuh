@@ -7,7 +7,7 @@
  *
  *   BN       8, 16 or a multiple of 32 to 256    TYPE      WGMMA_F16, …
  *   DEPTH    32-byte slices of a step's 128 bytes that are not empty
- *   LINES    groups of 64 lines: 1 or 2          SWAPPED   the lines are columns of d
+ *   LINES    groups of 64 lines: 1, 2 or 3       SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
  *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
