@@ -1858,8 +1858,8 @@ loops and conditionals are added by the calls below only.
     "sinter_network_is_strongly_typed": (c_uint32, [c_void_p], "network",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
 layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
-Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
-it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32).
+Refused while a layer has one of these. Floats of several types in one layer are refused there; in other networks the
+layer computes in the widest of f16, bf16 and f32 that an input or weights of it have (f16 beside bf16: f32).
 """),
     "sinter_network_layer": (c_void_p, [c_void_p, c_uint32], "network index",
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
@@ -1890,8 +1890,8 @@ it computes in the widest of f16, bf16 and f32 that one of its inputs or weights
     "sinter_network_set_strongly_typed": (c_int, [c_void_p, c_uint32, POINTER(sinter_error)], "network is_strongly_typed error",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
 layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
-Refused while a layer has one of these. A layer that reads floats of several types is refused there; in other networks
-it computes in the widest of f16, bf16 and f32 that one of its inputs or weights has (f16 beside bf16: f32).
+Refused while a layer has one of these. Floats of several types in one layer are refused there; in other networks the
+layer computes in the widest of f16, bf16 and f32 that an input or weights of it have (f16 beside bf16: f32).
 """),
     "sinter_network_tensor_is_debug": (c_uint32, [c_void_p], "tensor",
 """"""),
