@@ -51,9 +51,9 @@ typedef struct vm_operand {
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
-/* A program of one instruction on memory as registers have it: its loop, from the operands into the result. op NULL:
- * the program is none. at: an operand; from VM_LINE_SCALAR on, a value that is computed once. convert: a cast between
- * f32 and a shorter float, whose load or store is all of it. */
+/* The single loop of a program that is one instruction on operands of 32 bits (fn), or one cast between f32 and a
+ * shorter float (convert). op NULL: the program has no such loop. at[k]: the operand that is argument k; from
+ * VM_LINE_SCALAR on, the value at[k] - VM_LINE_SCALAR, which a run computes once. to: the operand of the result. */
 enum { VM_LINE_SCALAR = EXPR_MAX };
 typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
 typedef struct vm_line {

@@ -35,7 +35,7 @@ static void check_list(network_call *n, const char *name, const attr_ints *list,
             &n->c, INVALID_ARG,
             "parameter %s has %u numbers for %u spatial axes: the input has rank %u, batch and channels come first%s",
             name, list->count, spatial, spatial + 2,
-            list->count == spatial + 1 ? "; a batch that the network does not name is not supported" : "");
+            list->count == spatial + 1 ? "; an implicit batch is not supported" : "");
 }
 
 /* The attributes that windows share; `at` has room for 5 more. Round up: the output gets an element more where a part

@@ -2,8 +2,6 @@
 /* lower_move.c - layers that move elements: shuffle, slice, gather, concatenation, padding, resize, topk. */
 #include "network/network.h"
 
-#include <string.h>
-
 void lower_concatenation(network_call *n)
 {
     network_widen(n);

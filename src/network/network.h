@@ -198,7 +198,7 @@ struct network_call {
     struct context *x;                  /* where its inputs and outputs are values */
     sinter_layer   *layer;
     ir_value_id    *in;                 /* c.in */
-    sinter_dtype    type;               /* of weights that are floats; NONE: the type that they have */
+    sinter_dtype    type;               /* that network_widen gave the layer; NONE: none */
 };
 
 /* A graph with the network's inputs. `options` may be NULL. */

@@ -9,7 +9,14 @@ static bool is_plain_float(sinter_dtype type)
     return type == SINTER_DTYPE_F32 || network_is_narrower(type);
 }
 
-/* The type that holds both; NONE holds nothing. */
+/* The type of weights before they are widened: a layer that obeys a narrower type takes f32 weights in that type. */
+static sinter_dtype obeyed_by(const sinter_layer *layer, sinter_dtype weights)
+{
+    const sinter_dtype obeyed = network_obeyed(layer);
+    return weights == SINTER_DTYPE_F32 && network_is_narrower(obeyed) ? obeyed : weights;
+}
+
+/* The narrowest type that holds both. NONE: no type yet. */
 static sinter_dtype wider(sinter_dtype a, sinter_dtype b)
 {
     return !a || a == b ? b : !b ? a : SINTER_DTYPE_F32;
@@ -27,8 +34,7 @@ void network_widen(network_call *n)
     }
     for (uint32_t i = 0; i < n->layer->count_param; i++) {
         const sinter_weights *w = &n->layer->param[i].weights;
-        const bool obeys = network_is_narrower(network_obeyed(n->layer)) && w->dtype == SINTER_DTYPE_F32;
-        if (w->count && is_plain_float(w->dtype) && !obeys) type = wider(type, w->dtype);
+        if (w->count && is_plain_float(w->dtype)) type = wider(type, obeyed_by(n->layer, w->dtype));
     }
     n->type = type;
     for (uint32_t i = 0; i < n->c.count_in; i++)
@@ -50,9 +56,7 @@ ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, co
     const char *own = given ? given : arena_printf(&n->c.b.g->a, "%s.%s", n->layer->name, name);
     const ir_value_id id = build_const(&n->c.b, own, &v);
     if (id) ir_value_at(n->c.b.g, id)->initializer = w->dtype;
-    const sinter_dtype obeyed = network_obeyed(n->layer);
-    const bool is_narrow = network_is_narrower(obeyed) && w->dtype == SINTER_DTYPE_F32;
-    const sinter_dtype type = is_narrow ? obeyed : n->type && is_plain_float(w->dtype) ? n->type : w->dtype;
+    const sinter_dtype type = n->type && is_plain_float(w->dtype) ? n->type : obeyed_by(n->layer, w->dtype);
     return id && type != w->dtype ? build_folded(&n->c.b, build_cast(&n->c.b, id, type)) : id;
 }
 

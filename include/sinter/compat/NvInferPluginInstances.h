@@ -38,16 +38,35 @@ inline std::vector<PluginTensorDesc> plain(std::vector<DynamicPluginTensorDesc> 
 }
 inline int32_t count_of(size_t n) { return static_cast<int32_t>(n); }
 
-/* IPluginV2DynamicExt. */
+/* What plugins of version 2 share. */
 class instance_v2 : public plugin_instance {
   public:
-    explicit instance_v2(IPluginV2DynamicExt *made) : p_(made) {}
     ~instance_v2() override
     {
-        if (is_initialized_) p_->terminate();
-        p_->destroy();
+        if (is_initialized_) base_->terminate();
+        base_->destroy();
     }
-    uint32_t outputs() override { return static_cast<uint32_t>(p_->getNbOutputs()); }
+    uint32_t outputs() override { return static_cast<uint32_t>(base_->getNbOutputs()); }
+    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        configure(io, count_in);
+        if (base_->initialize() != 0) throw sinter::error(SINTER_DEVICE, "initialize() failed");
+        is_initialized_ = true;
+    }
+
+  protected:
+    explicit instance_v2(IPluginV2 *made) : base_(made) {}
+    virtual void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
+
+  private:
+    IPluginV2 *base_;
+    bool is_initialized_ = false;
+};
+
+/* IPluginV2DynamicExt. */
+class instance_of_shapes : public instance_v2 {
+  public:
+    explicit instance_of_shapes(IPluginV2DynamicExt *made) : instance_v2(made), p_(made) {}
     void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
                 uint32_t count_out, IExprBuilder &e) override
     {
@@ -68,14 +87,8 @@ class instance_v2 : public plugin_instance {
     size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
     {
         const std::vector<PluginTensorDesc> d = plain(io);
-        p_->configurePlugin(io.data(), count_of(count_in), io.data() + count_in, count_of(io.size() - count_in));
+        configure(io, count_in);
         return p_->getWorkspaceSize(d.data(), count_of(count_in), d.data() + count_in, count_of(d.size() - count_in));
-    }
-    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
-    {
-        p_->configurePlugin(io.data(), count_of(count_in), io.data() + count_in, count_of(io.size() - count_in));
-        if (p_->initialize() != 0) throw sinter::error(SINTER_DEVICE, "initialize() failed");
-        is_initialized_ = true;
     }
     int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
                 void *const *outputs, void *workspace, uint32_t, cudaStream_t stream) override
@@ -84,23 +97,21 @@ class instance_v2 : public plugin_instance {
     }
 
   private:
+    void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        p_->configurePlugin(io.data(), count_of(count_in), io.data() + count_in, count_of(io.size() - count_in));
+    }
     IPluginV2DynamicExt *p_;
-    bool is_initialized_ = false;
 };
 
 /* IPluginV2, IPluginV2Ext, IPluginV2IOExt: all sizes but the batch are fixed. */
-class instance_of_items : public plugin_instance {
+class instance_of_items : public instance_v2 {
   public:
     explicit instance_of_items(IPluginV2 *made)
-        : p_(made), ext_(dynamic_cast<IPluginV2Ext *>(made)), io_(dynamic_cast<IPluginV2IOExt *>(made))
+        : instance_v2(made), p_(made), ext_(dynamic_cast<IPluginV2Ext *>(made)),
+          io_(dynamic_cast<IPluginV2IOExt *>(made))
     {
     }
-    ~instance_of_items() override
-    {
-        if (is_initialized_) p_->terminate();
-        p_->destroy();
-    }
-    uint32_t outputs() override { return static_cast<uint32_t>(p_->getNbOutputs()); }
     void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
                 uint32_t count_out, IExprBuilder &e) override
     {
@@ -133,12 +144,6 @@ class instance_of_items : public plugin_instance {
     {
         configure(io, count_in);
         return p_->getWorkspaceSize(batch(io));
-    }
-    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
-    {
-        configure(io, count_in);
-        if (p_->initialize() != 0) throw sinter::error(SINTER_DEVICE, "initialize() failed");
-        is_initialized_ = true;
     }
     int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *, void const *const *inputs, void *const *outputs,
                 void *workspace, uint32_t, cudaStream_t stream) override
@@ -174,7 +179,7 @@ class instance_of_items : public plugin_instance {
         }
         return made;
     }
-    void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in)
+    void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
     {
         const std::vector<PluginTensorDesc> d = items(io);
         const int32_t in = count_of(count_in), out = count_of(d.size() - count_in);
@@ -195,13 +200,12 @@ class instance_of_items : public plugin_instance {
     IPluginV2 *p_;
     IPluginV2Ext *ext_;
     IPluginV2IOExt *io_;
-    bool is_initialized_ = false;
 };
 inline std::unique_ptr<plugin_instance> instance_of(IPluginV2 *made)
 {
     if (!made) throw sinter::error(SINTER_INVALID_MODEL, "the creator made no plugin");
     auto *const sized = dynamic_cast<IPluginV2DynamicExt *>(made);
-    if (sized) return std::make_unique<instance_v2>(sized);
+    if (sized) return std::make_unique<instance_of_shapes>(sized);
     return std::make_unique<instance_of_items>(made);
 }
 
