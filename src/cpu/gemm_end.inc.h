@@ -30,9 +30,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
         if (tail == VEC_LANES) {
             vi_store(c + last * VEC_LANES, acc[i][last]);
         } else {
-            int32_t end[VEC_LANES];
-            vi_store(end, acc[i][last]);
-            memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
+            v_store_n((float *)(void *)(c + last * VEC_LANES), v_of_bits(acc[i][last]), tail);
         }
     }
 #else
@@ -100,7 +98,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_end)(const gemm
             } else {
                 uint16_t end[VEC_LANES];
                 UNIT_STORE_NARROW(end, acc[i][last]);
-                memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
+                shorts_store_n(c + last * VEC_LANES, end, tail);
             }
         }
         return;

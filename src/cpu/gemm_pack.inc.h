@@ -26,13 +26,30 @@ static inline int32_t word_of(const char *p)
     return x;
 }
 
+/* Copies of a size that is known late would be calls, for which all vectors in registers are saved. These are none. */
+#ifdef VEC_HAS_SHORTS_N
 /* The first n bf16 numbers; the others are 0. */
+static inline vec narrow_load_n(const uint16_t *p, int n) { return v_of_bits(vi_sll(vi_load_u16_n(p, n), 16)); }
+#else
+/* Copies n numbers, at most as many as a vector has. */
+static inline void shorts_store_n(uint16_t *to, const uint16_t *from, int n)
+{
+    int at = 0;
+    UNROLL for (int size = VEC_LANES; size > 0; size /= 2)
+    {
+        if (!(n & size)) continue;
+        memcpy(to + at, from + at, (size_t)size * sizeof *to);
+        at += size;
+    }
+}
+
 static inline vec narrow_load_n(const uint16_t *p, int n)
 {
     uint16_t part[VEC_LANES] = { 0 };
-    memcpy(part, p, (size_t)n * sizeof *p);
+    shorts_store_n(part, p, n);
     return v_load_bf16(part);
 }
+#endif
 
 typedef float quad __attribute__((vector_size(16)));
 

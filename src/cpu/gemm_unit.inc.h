@@ -20,13 +20,24 @@
  *   UNIT_STORE_NARROW(p, v)           where the unit is narrow: stores a vector as bf16 */
 #include "cpu/gemm_end.inc.h"
 
+#if UNIT_TERMS > 1
 /* The last word of a row that has fewer terms. Nothing past them is read. */
 static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
 {
-    uint32_t w = 0;
-    memcpy(&w, p, (size_t)terms * (4 / UNIT_TERMS));
+#if UNIT_TERMS == 2
+    uint16_t w;
+    (void)terms;
+    memcpy(&w, p, sizeof w);
     return w;
+#else
+    const uint8_t *byte = (const uint8_t *)p;
+    uint32_t w = byte[0];
+    if (terms > 1) w |= (uint32_t)byte[1] << 8;
+    if (terms > 2) w |= (uint32_t)byte[2] << 16;
+    return w;
+#endif
 }
+#endif
 
 #ifdef UNIT_COLUMN
 #define COLUMN_STEP UNROLL for (int j = 0; j < vectors; j++) column[j] = UNIT_COLUMN(column[j], bv[j]);

@@ -133,6 +133,17 @@ static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low
     const veci x = _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(a, b), low), flip);
     _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, x));
 }
+/* The first n of 16 numbers; the others are 0, or are not stored. No byte beyond them is touched. */
+#define VEC_HAS_SHORTS_N
+static inline veci vi_load_u16_n(const uint16_t *p, int n)
+{
+    return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1u), p));
+}
+static inline void shorts_store_n(uint16_t *p, const uint16_t *from, int n)
+{
+    const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)from);
+    _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1u), v);
+}
 static inline void vi_store_16(uint16_t *p, veci v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));
