@@ -25,6 +25,9 @@ enum { CANDIDATES_MAX = 96, FAST_LEAST = 2, FAST_MAX = 6, FAST_EACH = 3 };
 static const double worth_trying = 6, worth_nothing = 20; /* times the model's best */
 /* What is slower than the best one by more than this is not measured again; long kernels are timed well at once. */
 static const double worth_a_race = 1.1, worth_a_long_race = 1.04, long_ns = 1e6;
+/* Candidates are measured as long as one run of each takes no more than this together, by the model: a problem's sizes
+ * may be bounds that no run comes near. */
+static const double patience_fast_ns = 1e9, patience_full_ns = 1e10;
 
 static int by_model(const void *a, const void *b)
 {
@@ -272,7 +275,7 @@ static sinter_status times_of(asking *a, candidate *list, uint32_t count)
         TRY(time_of(a, &list[i], best));
         if (isfinite(list[i].time.ns) && (best <= 0 || list[i].time.ns < best)) best = list[i].time.ns;
     }
-    if (best > 0) return a->is_new ? run_race(a, list, count) : SINTER_OK;
+    if (best > 0) return a->is_new && best < TUNE_HUGE_NS ? run_race(a, list, count) : SINTER_OK;
     if (a->failed) {
         *a->e->error = a->why;
         return NOTE(a->e, a->failed, "each of the %u kernels that were tried for '%s' failed", count, a->text);
@@ -294,6 +297,15 @@ static uint32_t most_promising(candidate *list, uint32_t count)
         list[i] = list[taken];
         list[taken++] = c;
     }
+    return taken;
+}
+
+/* How many of them, the best by the model first, there is time to measure. */
+static uint32_t affordable(const candidate *list, uint32_t count, tune_mode mode)
+{
+    double patience_ns = mode == TUNE_FAST ? patience_fast_ns : patience_full_ns;
+    uint32_t taken = 0;
+    while (taken < count && (patience_ns -= list[taken].model_ns) >= 0) taken++;
     return taken;
 }
 
@@ -394,9 +406,10 @@ static sinter_status choose(env *e, const problem *p, const tune_options *o, can
                             choice *out)
 {
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    const bool is_clear = o->mode == TUNE_OFF || count == 1 || !is_measurable(e, p);
+    const uint32_t worthy = o->mode == TUNE_FAST ? most_promising(list, count) : count;
+    const uint32_t asked = affordable(list, worthy, o->mode);
+    const bool is_clear = o->mode == TUNE_OFF || count == 1 || asked < 2 || !is_measurable(e, p);
     if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
-    const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
     if (o->scout) return note_uses(e, p, o, list, asked, out);
     text problem_text;
     text_init(&problem_text, e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time.c - the clock: how long the program of one kernel takes, and which of several is the fastest.
  *
- * A few warm-up runs, then batches of at least 200 us; the median batch counts. One thread's time is what it had on a
+ * A few warm-up runs, then batches of at least 200 us; the median batch counts. A kernel that takes a tenth of a second
+ * is run once: what caches and clocks do does not matter then. One thread's time is what it had on a
  * processor: what other programs take does not decide. A device of its own is read by its own clock.
  *
  * Kernels that are about as fast are raced: each round times one batch of each of them, and a round that was slow for
@@ -91,8 +92,9 @@ static sinter_status warm_up(const bench_lane *l, double limit_ns, double *once)
     const bool has_clock = l->bench->o->backend->program_time != NULL;
     double before = 0;
     if (has_clock) TRY(wake_up(l));
-    if (has_clock) TRY(time_once(l, 1, once));
-    TRY(time_once(l, 2, once));
+    TRY(time_once(l, 1, once));
+    if (*once >= TUNE_HUGE_NS) return SINTER_OK;
+    TRY(time_once(l, has_clock ? 2 : 1, once));
     for (uint32_t i = 0; has_clock && i < 8 && fabs(*once - before) > 0.02 * before && *once < limit_ns; i++) {
         before = *once;
         const double wanted = chain_ns / (before + 1);
@@ -146,7 +148,7 @@ static sinter_status run_batches(const bench_lane *l, double limit_ns, tune_time
     double once, time[BATCHES];
     TRY(warm_up(l, limit_ns, &once));
     *out = (tune_time){ .ns = once };
-    if (once >= limit_ns) return SINTER_OK;
+    if (once >= limit_ns || once >= TUNE_HUGE_NS) return SINTER_OK;
     const uint32_t batches = once >= long_ns ? BATCHES_LONG : BATCHES;
     for (uint32_t i = 0; i < batches; i++) TRY(time_batch(l, repeats_for(once), &time[i]));
     *out = summed_up(time, batches);

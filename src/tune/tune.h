@@ -218,6 +218,8 @@ void          tune_bench_destroy(tune_bench *b);                /* NULL is accep
 /* Are the network's weights too many to stay in the device's cache from run to run? */
 bool          tune_weights_are_cold(const tune_options *options);
 /* ---- time.c: the clock ---- */
+/* A kernel that takes so long is run once, and not again in turns with others. */
+#define TUNE_HUGE_NS 1e8
 /* The time of a kernel. best_ns: of the best one so far (0: none); what is far worse gets a rough time only. */
 sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, double best_ns, tune_time *out);
 /* Times several kernels in turns, and replaces their times. */

@@ -248,6 +248,30 @@ static void the_short_are_measured(void)
     stop(&r);
 }
 
+/* Where a run takes long, each candidate is run once; where all together take too long, by the model, only the first
+ * ones are, and where two take too long, none is. The cache alone then makes the same choices. */
+static void the_huge_are_run_once(void)
+{
+    static const struct {
+        double ns;
+        uint32_t measured, chosen;
+    } sizes[] = { { 2.2e8, TACTICS, 3 }, { 4.5e8, 2, 1 }, { 6e8, 0, 0 }, { 3e9, 0, 0 } };
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        rig r;
+        uint32_t got;
+        if (!start(&r)) return;
+        set_world(sizes[i].ns, 0);
+        w.ns[1] *= 0.9, w.ns[3] *= 0.8;
+        CHECK_EQ(choose(&r, false, &got), SINTER_OK);
+        CHECK_EQ(got, sizes[i].chosen);
+        CHECK_EQ(w.launches, sizes[i].measured);
+        CHECK_EQ(choose(&r, true, &got), SINTER_OK);
+        CHECK_EQ(got, sizes[i].chosen);
+        CHECK_EQ(w.launches, sizes[i].measured);
+        stop(&r);
+    }
+}
+
 static const char path[] = "test_tune_choose.timings";
 
 static void failures_are_skipped(void)
@@ -331,6 +355,7 @@ static const test tests[] = {
     T(noise_does_not_decide),
     T(drift_does_not_decide),
     T(the_short_are_measured),
+    T(the_huge_are_run_once),
     T(failures_are_skipped),
     T(all_fail),
     T(the_dead_accuse_one),
