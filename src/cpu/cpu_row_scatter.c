@@ -169,6 +169,31 @@ static bool pick_of(const record *r, const kernel_run *k, const int64_t *at, int
     return false;
 }
 
+/* A line of which the steps are known, in bytes; those of indices in elements. */
+typedef struct steps {
+    char *y;
+    const char *x;
+    const int64_t *index;
+    int64_t y_step, x_step, index_step, along, limit;
+} steps;
+
+/* Puts elements up to the first whose index is outside; returns how many. */
+#define LINE_BY_I64(name, type, value)                                                                                 \
+    static int64_t name(const steps *s, int64_t n)                                                                     \
+    {                                                                                                                  \
+        const steps l = *s;                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const int64_t index = l.index[i * l.index_step], pick = index + (index < 0 ? l.limit : 0);                 \
+            if ((uint64_t)pick >= (uint64_t)l.limit) return i;                                                         \
+            type *const to = (type *)(void *)(l.y + i * l.y_step + pick * l.along);                                    \
+            const type given = *(const type *)(const void *)(l.x + i * l.x_step);                                      \
+            *to = value;                                                                                               \
+        }                                                                                                              \
+        return n;                                                                                                      \
+    }
+LINE_BY_I64(line_set_4, uint32_t, given)
+LINE_BY_I64(line_add_f32, float, *to + given)
+
 /* All elements along the last axis of the order. */
 static void line(const record *r, const kernel_run *k, int64_t *at)
 {
@@ -197,7 +222,17 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
         for (int64_t i = 0; i < n; i++, y += to_step, x += step) element(r->size, y, x);
         return;
     }
-    for (at[last] = 0; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last]) {
+    at[last] = 0;
+    if (r->index.dtype == SINTER_DTYPE_I64) {
+        const steps s = { y,        x,       (const int64_t *)k->in[1] + index, to_step, step, r->index.stride[last],
+                          r->along, r->limit };
+        if (r->kind == scatter_kind_set && size == 4) at[last] = line_set_4(&s, n);
+        else if (r->kind == scatter_kind_add && r->out.dtype == SINTER_DTYPE_F32) at[last] = line_add_f32(&s, n);
+    }
+    y += at[last] * to_step;
+    x += at[last] * step;
+    index += at[last] * r->index.stride[last];
+    for (; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last]) {
         if (!pick_of(r, k, at, index, &pick)) continue;
         if (r->kind == scatter_kind_set) element(r->size, y + pick * r->along, x);
         else combine(r->out.dtype, r->kind, y + pick * r->along, x);

@@ -5,6 +5,7 @@
  * rows pass by, and one tile's rows of A stay in L1 while the panels pass by. K is never cut, so C is written once. */
 #include "cpu/gemm_core.h"
 #include "base/env.h"
+#include "cpu/cpu_move.h"
 #include "cpu/integer.h"
 #include "cpu/level.h"
 #include "cpu/vm.h"
@@ -185,7 +186,12 @@ ROWS_GATHER(uint8_t)
 static void rows_gather(void *to, int64_t stride, const void *const *from, int32_t rows, int64_t begin, int64_t count,
                         int64_t step, int64_t size)
 {
-    if (size == 4) rows_gather_uint32_t(to, stride / 4, from, rows, begin, count, step);
+    bool is_side = true; /* rows lie side by side: a transposed block */
+    for (int32_t i = 1; i < rows && is_side; i++) is_side = (const char *)from[i] == (const char *)from[0] + i * size;
+    if (is_side)
+        move_transpose((uint32_t)size, to, stride, (const char *)from[0] + begin * step * size, step * size, rows,
+                       count);
+    else if (size == 4) rows_gather_uint32_t(to, stride / 4, from, rows, begin, count, step);
     else if (size == 2) rows_gather_uint16_t(to, stride / 2, from, rows, begin, count, step);
     else rows_gather_uint8_t(to, stride, from, rows, begin, count, step);
 }

@@ -110,21 +110,47 @@ typedef struct nd_job {
     const kernel_run *k;
 } nd_job;
 
+/* Where a tuple points to, in bytes; negative: some part is outside. Without a branch: signs cannot be guessed. */
+static inline int64_t nd_place(const nd_record *r, const int64_t *at, uint32_t parts)
+{
+    uint64_t from = 0, outside = 0;
+    for (uint32_t k = 0; k < parts; k++) {
+        const uint64_t limit = (uint64_t)r->limit[k], value = (uint64_t)at[k],
+                       pick = value + ((0 - (value >> 63)) & limit);
+        outside |= (uint64_t)(pick >= limit);
+        from += pick * (uint64_t)r->step[k];
+    }
+    return outside ? -1 : (int64_t)from;
+}
+
 static void nd_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const nd_job *j = arg;
     const nd_record *r = j->r;
     const int64_t stop = end * r->unit < r->tuples ? end * r->unit : r->tuples;
-    for (int64_t i = begin * r->unit; i < stop; i++) {
-        int64_t from = i / r->each * r->batch;
+    int64_t i = begin * r->unit, base = i / r->each * r->batch, left = r->each - i % r->each;
+    for (; i < stop; i++, left--) {
+        if (!left) {
+            base += r->batch;
+            left = r->each;
+        }
+        char *to = (char *)j->k->out[0] + i * r->block;
+        if (r->type == SINTER_DTYPE_I64) {
+            const int64_t *at = (const int64_t *)j->k->in[1] + i * r->parts;
+            const int64_t place = r->parts == 2 ? nd_place(r, at, 2) : nd_place(r, at, r->parts);
+            if (place >= 0) {
+                element(r->block, to, (const char *)j->k->in[0] + base + place);
+                continue;
+            }
+        }
+        int64_t from = base;
         bool is_inside = true;
         for (uint32_t k = 0; k < r->parts && is_inside; k++) {
             int64_t pick = 0;
             is_inside = index_pick(j->k, r->type, j->k->in[1], i * r->parts + k, r->limit[k], &pick);
             if (is_inside) from += pick * r->step[k];
         }
-        char *to = (char *)j->k->out[0] + i * r->block;
         if (is_inside) element(r->block, to, (const char *)j->k->in[0] + from);
         else memset(to, 0, (size_t)r->block);
     }
@@ -246,7 +272,12 @@ ELEMENTS(elements_of_any, r->size)
         const type *from = (const type *)(const void *)x;                                                              \
         type *to = (type *)(void *)y;                                                                                  \
         bool is_outside = false;                                                                                       \
-        for (int64_t j = 0; j < n; j++) {                                                                              \
+        for (int64_t j = 0; r->is_last && j < n; j++) {                                                                \
+            const int64_t pick = at[j] + (at[j] < 0 ? limit : 0);                                                      \
+            if ((uint64_t)pick < (uint64_t)limit) to[j] = from[pick];                                                  \
+            else is_outside = true;                                                                                    \
+        }                                                                                                              \
+        for (int64_t j = 0; !r->is_last && j < n; j++) {                                                               \
             const int64_t pick = at[j] + (at[j] < 0 ? limit : 0);                                                      \
             const bool is_inside = (uint64_t)pick < (uint64_t)limit;                                                   \
             is_outside = is_outside || !is_inside;                                                                     \

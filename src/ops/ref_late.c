@@ -133,9 +133,43 @@ static bool is_zero(const view *v, int64_t at)
     return dtype_is_float(v->dtype) ? view_load_f64(v, at) == 0 : view_load_i64(v, at) == 0;
 }
 
+/* MARKED: elements that are looked at before what was found is stored. */
+enum { MARKED = 512 };
+
+#define MARK(type)                                                                                                     \
+    for (int64_t i = 0; i < n; i++) mark[i] = ((const type *)v->data)[at + i * step] != 0
+
+/* mark[i]: 1 where element at + i * step is not 0. Returns how many are. */
+static int64_t mark_some(const view *v, int64_t at, int64_t step, int64_t n, uint8_t *mark)
+{
+    int64_t count = 0;
+    switch (v->dtype) {
+    case SINTER_DTYPE_BOOL: MARK(uint8_t); break;
+    case SINTER_DTYPE_F32: MARK(float); break;
+    case SINTER_DTYPE_I32: MARK(int32_t); break;
+    case SINTER_DTYPE_I64: MARK(int64_t); break;
+    default:
+        for (int64_t i = 0; i < n; i++) mark[i] = !is_zero(v, at + i * step);
+        break;
+    }
+    for (int64_t i = 0; i < n; i++) count += mark[i];
+    return count;
+}
+
+/* The places of the marked ones, counted from `at`. There is room for n. */
+static void list_marked(const uint8_t *mark, int64_t n, int64_t at, int64_t *place)
+{
+    for (int64_t i = 0, count = 0; i < n; i++) {
+        place[count] = at + i;
+        count += mark[i];
+    }
+}
+
 sinter_status reference_non_zero(ref_call *c)
 {
     const view *in = &c->in[0];
+    uint8_t mark[MARKED];
+    int64_t place[MARKED];
     const uint32_t last = in->rank ? in->rank - 1 : 0; /* a scalar is a line of one element */
     const int64_t n = in->rank ? in->dim[last] : 1, step = in->rank ? in->stride[last] : 0;
     int64_t i[SINTER_RANK_MAX] = { 0 };
@@ -143,7 +177,8 @@ sinter_status reference_non_zero(ref_call *c)
     for (bool more = view_first(in->dim, last, i); more; more = view_next(in->dim, last, i)) {
         i[last] = 0;
         const int64_t line = view_offset(in, i);
-        for (int64_t k = 0; k < n; k++) shape[1] += !is_zero(in, line + k * step);
+        for (int64_t k = 0; k < n; k += MARKED)
+            shape[1] += mark_some(in, line + k * step, step, n - k < MARKED ? n - k : MARKED, mark);
     }
     TRY(c->resize(c, 0, shape, 2));
     const view *out = &c->out[0];
@@ -151,11 +186,15 @@ sinter_status reference_non_zero(ref_call *c)
     for (bool more = view_first(in->dim, last, i); more; more = view_next(in->dim, last, i)) {
         i[last] = 0;
         const int64_t line = view_offset(in, i);
-        for (i[last] = 0; i[last] < n; i[last]++) {
-            if (is_zero(in, line + i[last] * step)) continue;
-            for (uint32_t k = 0; k < in->rank; k++)
-                view_store_i64(out, k * out->stride[0] + column * out->stride[1], i[k]);
-            column++;
+        for (int64_t begin = 0; begin < n; begin += MARKED) {
+            const int64_t some = n - begin < MARKED ? n - begin : MARKED;
+            const int64_t count = mark_some(in, line + begin * step, step, some, mark);
+            list_marked(mark, some, begin, place);
+            for (uint32_t k = 0; k < in->rank; k++) {
+                int64_t *to = (int64_t *)out->data + k * out->stride[0] + column * out->stride[1];
+                for (int64_t m = 0; m < count; m++) to[m * out->stride[1]] = k == last ? place[m] : i[k];
+            }
+            column += count;
         }
     }
     return SINTER_OK;
@@ -266,9 +305,16 @@ static bool unique_count(arena *scratch, const unique_rows *r, int64_t n, unique
 {
     enum { EACH = 4 };
     if (r->length != 1 || !dtype_is_int(r->dtype) || r->dtype == SINTER_DTYPE_U64 || n < 1) return false;
-    int64_t low = dtype_load_i64(r->dtype, r->data, 0), high = low;
+    const int64_t *value = r->data;
+    if (r->dtype != SINTER_DTYPE_I64) {
+        int64_t *wide = ARENA_NEW(scratch, int64_t, (size_t)n);
+        if (!wide) return false;
+        for (int64_t i = 0; i < n; i++) wide[i] = dtype_load_i64(r->dtype, r->data, i);
+        value = wide;
+    }
+    int64_t low = value[0], high = low;
     for (int64_t i = 1; i < n; i++) {
-        const int64_t v = dtype_load_i64(r->dtype, r->data, i);
+        const int64_t v = value[i];
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
@@ -278,7 +324,7 @@ static bool unique_count(arena *scratch, const unique_rows *r, int64_t n, unique
     if (!table) return false;
     int64_t *const seen = table, *const first = table + range + 1;
     for (int64_t i = 0; i < n; i++) {
-        const uint64_t at = (uint64_t)dtype_load_i64(r->dtype, r->data, i) - (uint64_t)low;
+        const uint64_t at = (uint64_t)value[i] - (uint64_t)low;
         if (!seen[at]++) first[at] = i;
     }
     for (uint64_t at = 0; at <= range; at++) {
@@ -287,7 +333,7 @@ static bool unique_count(arena *scratch, const unique_rows *r, int64_t n, unique
         f->count[f->groups] = seen[at];
         first[at] = f->groups++;
     }
-    for (int64_t i = 0; i < n; i++) f->group[i] = first[(uint64_t)dtype_load_i64(r->dtype, r->data, i) - (uint64_t)low];
+    for (int64_t i = 0; i < n; i++) f->group[i] = first[(uint64_t)value[i] - (uint64_t)low];
     return true;
 }
 
@@ -386,6 +432,77 @@ static bool score_before(const void *user, int64_t a, int64_t b)
     return score[a] > score[b];
 }
 
+/* The kept boxes once more, in f32 and side by side: most boxes lie apart, and four at once are found to. */
+typedef float four __attribute__((vector_size(16), aligned(4)));
+typedef int32_t words __attribute__((vector_size(16)));
+typedef int64_t two __attribute__((vector_size(16)));
+enum { SIDES = 4, FOUR = 4 };
+
+typedef struct kept_sides {
+    float *at[SIDES]; /* y0, x0, y1, x1; room for whole fours */
+} kept_sides;
+
+static void sides_add(const kept_sides *s, int64_t count, const box *b)
+{
+    const double v[SIDES] = { b->y0, b->x0, b->y1, b->x1 };
+    for (int i = 0; i < SIDES; i++) s->at[i][count] = (float)v[i];
+}
+
+/* Which of kept boxes [k, k + 4) box b surely does not overlap; true: none. Rounding keeps the order of what differs,
+ * so nothing that is less in f32 is not less before. */
+static bool is_apart(const kept_sides *s, int64_t k, const box *b, words *which)
+{
+    const float y0 = (float)b->y0, x0 = (float)b->x0, y1 = (float)b->y1, x1 = (float)b->x1;
+    four side[SIDES];
+    for (int i = 0; i < SIDES; i++) side[i] = *(const four *)(const void *)(s->at[i] + k);
+    *which = (y1 < side[0]) | (side[2] < y0) | (x1 < side[1]) | (side[3] < x0);
+    const two all = (two)*which;
+    return (all[0] & all[1]) == -1;
+}
+
+/* Whether a box overlaps none of the kept ones by more than iou. */
+static bool is_free_of(const box *kept, const kept_sides *s, int64_t count, const box *b, double iou)
+{
+    for (int64_t k = 0; k < count; k += FOUR) {
+        words apart;
+        if (is_apart(s, k, b, &apart) && iou >= 0) continue;
+        for (int64_t i = k; i < count && i < k + FOUR; i++)
+            if (!(iou >= 0 && apart[i - k]) && overlap(b, &kept[i]) > iou) return false;
+    }
+    return true;
+}
+
+/* Candidates from the highest score on, equal ones as they were: by the bytes of their scores, which are f32 there, the
+ * lowest first. room: as long as id. */
+enum { DIGIT = 8, DIGITS = 32 / DIGIT, DIGIT_VALUES = 1 << DIGIT, RADIX_LEAST = 64 };
+
+static void sort_scores(int64_t *id, int64_t *room, int64_t count, const double *score)
+{
+    uint32_t begin[DIGITS][DIGIT_VALUES] = { 0 };
+    uint64_t *from = (uint64_t *)(void *)id, *to = (uint64_t *)(void *)room;
+    for (int64_t i = 0; i < count; i++) {
+        const float value = (float)score[id[i]] + 0.0f; /* both zeros are equal */
+        uint32_t key;
+        memcpy(&key, &value, sizeof key);
+        key = key >> 31 ? key : ~key & INT32_MAX;
+        for (int d = 0; d < DIGITS; d++) begin[d][key >> d * DIGIT & (DIGIT_VALUES - 1)]++;
+        from[i] = (uint64_t)key << 32 | (uint64_t)id[i];
+    }
+    for (int d = 0; d < DIGITS; d++) {
+        uint32_t at = 0;
+        for (int v = 0; v < DIGIT_VALUES; v++) {
+            const uint32_t n = begin[d][v];
+            begin[d][v] = at;
+            at += n;
+        }
+        for (int64_t i = 0; i < count; i++) to[begin[d][from[i] >> (32 + d * DIGIT) & (DIGIT_VALUES - 1)]++] = from[i];
+        uint64_t *const swap = from;
+        from = to;
+        to = swap;
+    }
+    for (int64_t i = 0; i < count; i++) id[i] = (int64_t)(from[i] & UINT32_MAX);
+}
+
 typedef struct picks {
     int64_t (*at)[3];
     uint32_t count, capacity;
@@ -396,6 +513,7 @@ typedef struct nms_room {
     box *all, *kept;
     int64_t *id;
     double *score;
+    kept_sides sides; /* of kept */
 } nms_room;
 
 static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int64_t most, const nms_room *room,
@@ -411,14 +529,16 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
     int64_t candidates = 0, count = 0;
     for (int64_t i = 0; i < n; i++) {
         const double score = room->score[i] = number_at(scores, first + i * scores->stride[2]);
-        if (score == score && (!has_floor || score > floor_score)) id[candidates++] = i;
+        id[candidates] = i; /* nobody can guess which ones count: no branch */
+        candidates += (score == score) & (!has_floor | (score > floor_score));
     }
-    move_sort(id, id + n, candidates, score_before, room->score);
+    if (scores->dtype == SINTER_DTYPE_F32 && candidates >= RADIX_LEAST && n <= UINT32_MAX)
+        sort_scores(id, id + n, candidates, room->score);
+    else move_sort(id, id + n, candidates, score_before, room->score);
     for (int64_t i = 0; i < candidates && count < most; i++) {
         const box b = room->all[id[i]];
-        bool is_free = true;
-        for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(&b, &kept[k]) > iou);
-        if (!is_free) continue;
+        if (!is_free_of(kept, &room->sides, count, &b, iou)) continue;
+        sides_add(&room->sides, count, &b);
         kept[count++] = b;
         int64_t(*row)[3] = VEC_PUSH(c->scratch, out);
         if (!row) return FAIL_MEMORY(c->e, "the selected boxes");
@@ -443,10 +563,14 @@ static sinter_status suppress(ref_call *c, bool is_center, int64_t limit)
     if (most > limit) most = limit;
     picks out = { 0 };
     if (most > 0) {
-        const nms_room room = { ARENA_NEW(c->scratch, box, (size_t)n), ARENA_NEW(c->scratch, box, (size_t)most),
-                                ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n)),
-                                ARENA_NEW(c->scratch, double, (size_t)n) };
-        if (!room.all || !room.kept || !room.id || !room.score) return FAIL_MEMORY(c->e, "the candidates");
+        nms_room room = { .all = ARENA_NEW(c->scratch, box, (size_t)n),
+                          .kept = ARENA_NEW(c->scratch, box, (size_t)most),
+                          .id = ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n)),
+                          .score = ARENA_NEW(c->scratch, double, (size_t)n) };
+        const size_t side = size_align((size_t)most, FOUR);
+        float *sides = ARENA_NEW(c->scratch, float, size_mul(SIDES, side)); /* zeros */
+        if (!room.all || !room.kept || !room.id || !room.score || !sides) return FAIL_MEMORY(c->e, "the candidates");
+        for (int i = 0; i < SIDES; i++) room.sides.at[i] = sides + (size_t)i * side;
         for (int64_t b = 0; b < scores->dim[0]; b++) {
             for (int64_t i = 0; i < n; i++) room.all[i] = box_at(boxes, b, i, is_center);
             for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, &room, &out));

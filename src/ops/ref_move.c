@@ -201,6 +201,38 @@ sinter_status reference_pad(ref_call *c)
 
 /* ---- tile ---- */
 
+enum { REPEATED = 16384 };
+
+/* Repeats the first `size` bytes so often. What is copied grows, but stays in the caches. */
+static void repeat_bytes(char *to, int64_t size, int64_t times)
+{
+    const int64_t all = size * times;
+    for (int64_t done = size, some; done < all; done += some) {
+        some = done < REPEATED || size >= REPEATED ? done : REPEATED / size * size;
+        if (size >= REPEATED) some = size;
+        if (some > all - done) some = all - done;
+        memcpy(to + done, to, (size_t)some);
+    }
+}
+
+/* The input goes into the first of the repeats along all axes; then each axis is repeated, the innermost first. */
+static void tile_dense(const view *in, const view *out, const int64_t *repeats)
+{
+    const int64_t size = sinter_dtype_bits(out->dtype) / 8;
+    view first = *out;
+    for (uint32_t i = 0; i < in->rank; i++) first.dim[i] = in->dim[i];
+    view_copy(&first, in);
+    int64_t index[SINTER_RANK_MAX] = { 0 };
+    for (uint32_t i = in->rank; i-- > 0;) {
+        if (repeats[i] == 1) continue;
+        for (bool more = view_first(first.dim, i, index); more; more = view_next(first.dim, i, index)) {
+            int64_t at = 0;
+            for (uint32_t k = 0; k < i; k++) at += index[k] * out->stride[k];
+            repeat_bytes((char *)out->data + at * size, in->dim[i] * out->stride[i] * size, repeats[i]);
+        }
+    }
+}
+
 sinter_status reference_tile(ref_call *c)
 {
     const attrs_tile *a = c->attrs;
@@ -213,6 +245,10 @@ sinter_status reference_tile(ref_call *c)
             return move_shape_fault(c, "the output is not the input, repeated");
     }
     if (view_count(out) == 0) return SINTER_OK;
+    if (view_is_dense(out) && sinter_dtype_bits(out->dtype) >= 8) {
+        tile_dense(in, out, a->repeats.at);
+        return SINTER_OK;
+    }
     /* An axis that repeats is two: a stride of 0, and the input's own. One copy does it all, while the ranks suffice.
      */
     view dst = { .dtype = out->dtype, .data = out->data }, src = { .dtype = in->dtype, .data = in->data };
@@ -287,6 +323,9 @@ sinter_status reference_reverse_sequence(ref_call *c)
     view to = move_drop(out, high, 1), from = move_drop(in, high, 1);
     to = move_drop(&to, low, 1);
     from = move_drop(&from, low, 1);
+    const uint32_t bits = sinter_dtype_bits(out->dtype);
+    const bool is_run = bits >= 8 && view_is_dense(&to) && view_is_dense(&from);
+    const int64_t size = bits / 8, run = view_count(&to) * size;
     for (int64_t b = 0; b < in->dim[batch]; b++) {
         int64_t n = view_load_i64(length, b * length->stride[0]);
         if (n < 0 || n > in->dim[time]) {
@@ -295,8 +334,10 @@ sinter_status reference_reverse_sequence(ref_call *c)
         }
         for (int64_t t = 0; t < in->dim[time]; t++) {
             const int64_t source = t < n ? n - 1 - t : t;
-            move_block(&to, b * out->stride[batch] + t * out->stride[time], &from,
-                       b * in->stride[batch] + source * in->stride[time]);
+            const int64_t at = b * out->stride[batch] + t * out->stride[time],
+                          at_in = b * in->stride[batch] + source * in->stride[time];
+            if (is_run) memcpy((char *)out->data + at * size, (const char *)in->data + at_in * size, (size_t)run);
+            else move_block(&to, at, &from, at_in);
         }
     }
     return SINTER_OK;

@@ -660,6 +660,146 @@ static void leaves_regions_alone(void)
     rig_stop(x);
 }
 
+/* ---- more elements than a case can list ---- */
+
+/* clang-format off */
+static double in_at(const rig *x, uint32_t k, const int64_t *index)
+{
+    return view_load_f64(&x->view_in[k], view_offset(&x->view_in[k], index));
+}
+
+/* The number as it is stored. */
+static double in_set(rig *x, uint32_t k, const int64_t *index, double value)
+{
+    view_store_f64(&x->view_in[k], view_offset(&x->view_in[k], index), value);
+    return in_at(x, k, index);
+}
+
+static int64_t out_at(const rig *x, int64_t a, int64_t b)
+{
+    return view_load_i64(&x->view_out[0], view_offset(&x->view_out[0], (const int64_t[]){ a, b }));
+}
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 16;
+}
+
+static double shared_part(const double *a, const double *b)
+{
+    const double high = fmin(a[2], b[2]) - fmax(a[0], b[0]), wide = fmin(a[3], b[3]) - fmax(a[1], b[1]);
+    if (!(high > 0) || !(wide > 0)) return 0;
+    const double both = high * wide;
+    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both);
+}
+
+/* The highest score first, of equal ones the first; those of negative numbers and of both zeros among them. */
+static void suppresses_many_boxes(void)
+{
+    enum { BOXES = 150, CLASSES = 2, MOST = 60 };
+    for (int round = 0; round < 6; round++) {
+        const double iou = round == 0 ? -0.5 : round == 1 ? 0 : 0.3;
+        TWICE {
+            uint32_t state = (uint32_t)round * 7919 + 1;
+            double box[BOXES][4], score[CLASSES][BOXES];
+            add(x, F32, SHAPE(1, BOXES, 4), NOTHING); add(x, F32, SHAPE(1, CLASSES, BOXES), NOTHING);
+            add(x, I64, SHAPE(1), L(MOST)); add(x, F32, SHAPE(1), L(iou)); add(x, F32, SHAPE(1), L(-0.9));
+            for (int64_t i = 0; i < BOXES; i++) {
+                for (int64_t k = 0; k < 4; k++) {
+                    const double size = round > 3 ? 4 : 30, corner = draw(&state) % 64 / size;
+                    box[i][k] = k < 2 ? corner : box[i][k - 2] + 1 + draw(&state) % 4;
+                    box[i][k] = in_set(x, 0, (const int64_t[]){ 0, i, k }, box[i][k]);
+                }
+                for (int64_t k = 0; k < CLASSES; k++) {
+                    score[k][i] = ((double)(draw(&state) % 41) - 20) / 20;
+                    if (score[k][i] == 0 && i % 2) score[k][i] = -0.0;
+                    score[k][i] = in_set(x, 1, (const int64_t[]){ 0, k, i }, score[k][i]);
+                }
+            }
+            const double floor_score = in_at(x, 4, (const int64_t[]){ 0 }), part = in_at(x, 3, (const int64_t[]){ 0 });
+            run(x, OP_nms, ""); CHECK_EQ(x->status, SINTER_OK);
+            int64_t rows = 0;
+            for (int64_t k = 0; k < CLASSES; k++) {
+                bool is_done[BOXES] = { false };
+                int64_t kept[BOXES], count = 0;
+                for (;;) {
+                    int64_t best = -1;
+                    for (int64_t i = 0; i < BOXES; i++)
+                        if (!is_done[i] && score[k][i] > floor_score && (best < 0 || score[k][i] > score[k][best]))
+                            best = i;
+                    if (best < 0 || count == MOST) break;
+                    is_done[best] = true;
+                    bool is_free = true;
+                    for (int64_t i = 0; i < count; i++)
+                        is_free = is_free && !(shared_part(box[best], box[kept[i]]) > part);
+                    if (!is_free) continue;
+                    kept[count++] = best;
+                    if (!CHECK(rows < x->view_out[0].dim[0])) break;
+                    CHECK_EQ(out_at(x, rows, 1), k); CHECK_EQ(out_at(x, rows, 2), best);
+                    rows++;
+                }
+            }
+            CHECK_EQ(x->view_out[0].dim[0], rows);
+        }
+    }
+}
+
+static void finds_many_that_are_not_zero(void)
+{
+    static const sinter_dtype types[] = { F32, SINTER_DTYPE_BOOL, SINTER_DTYPE_I32, I64, SINTER_DTYPE_F16 };
+    enum { ROWS = 3, COLS = 1100 };
+    for (uint32_t k = 0; k < COUNT_OF(types); k++) {
+        TWICE {
+            uint32_t state = k + 1;
+            bool is_set[ROWS][COLS];
+            int64_t count = 0;
+            add(x, types[k], SHAPE(ROWS, COLS), NOTHING);
+            for (int64_t i = 0; i < ROWS; i++)
+                for (int64_t j = 0; j < COLS; j++) {
+                    is_set[i][j] = draw(&state) % 3 != 0;
+                    view_store_f64(&x->view_in[0], view_offset(&x->view_in[0], (const int64_t[]){ i, j }), is_set[i][j]);
+                }
+            run(x, OP_non_zero, ""); CHECK_EQ(x->status, SINTER_OK);
+            for (int64_t i = 0; i < ROWS; i++)
+                for (int64_t j = 0; j < COLS; j++) {
+                    if (!is_set[i][j]) continue;
+                    if (!CHECK(count < x->view_out[0].dim[1])) return;
+                    CHECK_EQ(out_at(x, 0, count), i); CHECK_EQ(out_at(x, 1, count), j);
+                    count++;
+                }
+            CHECK_EQ(x->view_out[0].dim[1], count);
+        }
+    }
+}
+
+static void tiles_often(void)
+{
+    static const sinter_dtype types[] = { F32, SINTER_DTYPE_U8, SINTER_DTYPE_F64 };
+    for (uint32_t k = 0; k < COUNT_OF(types); k++) {
+        TWICE {
+            add(x, types[k], SHAPE(2, 3, 5), COUNTED); run(x, OP_tile, "repeats=[2,3,1700]");
+            CHECK_EQ(x->status, SINTER_OK);
+            const view *y = &x->view_out[0];
+            int64_t i[SINTER_RANK_MAX] = { 0 };
+            bool is_right = true;
+            for (bool more = view_first(y->dim, y->rank, i); more; more = view_next(y->dim, y->rank, i))
+                is_right = is_right && view_load_f64(y, view_offset(y, i)) ==
+                                           (double)(i[0] % 2 * 15 + i[1] % 3 * 5 + i[2] % 5);
+            CHECK(is_right);
+        }
+    }
+}
+
+static void finds_unique_integers_of_32_bits(void)
+{
+    TWICE {
+        x->count_out = 2; add(x, SINTER_DTYPE_I32, SHAPE(9), L(5, -2, 5, 3, -2, 0, 3, 9, 0)); run(x, OP_unique, "");
+        EXPECT(0, SHAPE(5), L(-2, 0, 3, 5, 9)); EXPECT(1, SHAPE(5), L(1, 5, 3, 0, 7));
+    }
+}
+/* clang-format on */
+
 static const test tests[] = {
     T(reshapes),
     T(transposes),
@@ -679,6 +819,10 @@ static const test tests[] = {
     T(finds_what_is_not_zero),
     T(finds_unique_elements),
     T(suppresses_boxes),
+    T(suppresses_many_boxes),
+    T(finds_many_that_are_not_zero),
+    T(finds_unique_integers_of_32_bits),
+    T(tiles_often),
     T(reverses_sequences),
     T(casts_bits),
     T(binds_sizes),
