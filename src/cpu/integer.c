@@ -111,6 +111,7 @@ void integer_begin(const integer_end *x, const kernel_run *k, const int32_t *sum
                         .has_rows = x->za_step != 0 };
     const uint32_t za = (uint32_t)za_at(r, 0);
     for (int64_t i = 0; i < matrices * x->n; i++) r->less[i] = (int32_t)(za * (uint32_t)sum[i]);
+    if (!x->has_zb && !x->b_flip) return;
     int32_t *zb = r->less + matrices * x->n, any = 0;
     const uint8_t *from = x->has_zb ? k->in[3] : NULL;
     for (int64_t i = 0; i < x->n; i++) {

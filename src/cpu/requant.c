@@ -147,6 +147,53 @@ static bool take_clip(path *p, const expr_instr *n, float *low, float *high)
     return true;
 }
 
+/* Is the value a load of codes, one for each column? */
+static bool is_codes(const path *p, uint16_t at, sinter_dtype type)
+{
+    const expr_instr *n = &p->x->at[at];
+    if (n->op != EXPR_LOAD || !n->operand || p->in[n->operand].dtype != type) return false;
+    const view *v = &p->in[n->operand];
+    const uint32_t rank = p->out->rank, col = p->order[rank - 1];
+    if (v->rank > rank) return false;
+    bool is_each = false;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        const uint32_t axis = rank - v->rank + i;
+        if (v->dim[i] == 1) continue;
+        if (axis != col || v->stride[i] != 1 || v->dim[i] != p->out->dim[col]) return false;
+        is_each = true;
+    }
+    return is_each;
+}
+
+/* The last quantising, by numbers of each column. */
+static bool take_end_each(path *p, const view *out, requant *r)
+{
+    const expr_instr *q = next(p);
+    const sinter_dtype type = (sinter_dtype)q->dtype;
+    float imm;
+    bool is_each;
+    if (q->arg[0] != p->at || type != out->dtype || (type != SINTER_DTYPE_U8 && type != SINTER_DTYPE_I8)) return false;
+    if (!is_numbers(p, q->arg[1], &r->end_scale, &imm, &is_each) || !is_each) return false;
+    const expr_instr *zero = &p->x->at[q->arg[2]];
+    if (zero->op == EXPR_IMM) r->block.zero = (int32_t)zero->imm.i;
+    else if (is_codes(p, q->arg[2], type)) r->end_zero = zero->operand;
+    else return false;
+    step(p);
+    const expr_instr *n = next(p);
+    r->block.flip = type == SINTER_DTYPE_I8 ? 128 : 0;
+    r->block.high_code = 255;
+    r->size = 1;
+    return n && n->op == EXPR_STORE && n->operand == 0;
+}
+
+static requant_act act_of(uint16_t op)
+{
+    return op == OP_gelu        ? REQUANT_GELU
+           : op == OP_gelu_tanh ? REQUANT_GELU_TANH
+           : op == OP_silu      ? REQUANT_SILU
+                                : REQUANT_PLAIN;
+}
+
 /* The last quantising, with clips of the integer behind it. */
 static bool take_end(path *p, const view *out, requant *r)
 {
@@ -176,6 +223,10 @@ static bool take_end(path *p, const view *out, requant *r)
     r->block.zero = (int32_t)zero;
     r->block.flip = type == SINTER_DTYPE_I8 ? 128 : 0;
     r->block.low_code = (uint8_t)((int64_t)nearbyintf(end->low / end->scale) + zero + r->block.flip);
+    r->block.high_code = (uint8_t)((int64_t)nearbyintf(end->high / end->scale) + zero + r->block.flip);
+    /* What a trip and a residual can bring is not cut off before it becomes an integer. */
+    const float most_trip = 257 * fabsf(r->block.trip.back), most_add = r->add ? 512 * fabsf(r->block.add_scale) : 0;
+    if (r->block.has_trip && !(most_trip + most_add < 0x1p30f * end->scale)) return false;
     r->size = 1;
     return true;
 }
@@ -198,22 +249,26 @@ static bool recognise(path *p, requant *r)
     }
     for (n = next(p); n; n = next(p)) {
         if (n->op == EXPR_STORE) {
+            if (b->act) return false;
             b->to_f32 = true;
             r->size = sizeof(float);
             b->end = (round_trip){ .low = low, .high = high };
             return n->operand == 0 && p->out->dtype == SINTER_DTYPE_F32;
         }
-        if (n->op == OP_add && !has_bias && !has_clip && !r->add && !b->has_trip &&
-            is_numbers(p, other(p, n), &r->bias, &r->bias_imm, &b->bias_each)) {
+        if (act_of(n->op) && !b->act && !r->factor && !has_clip && !r->add && !b->has_trip) {
+            b->act = (uint8_t)act_of(n->op);
+            step(p);
+        } else if (n->op == OP_add && !has_bias && !has_clip && !r->add && !b->has_trip && !b->act &&
+                   is_numbers(p, other(p, n), &r->bias, &r->bias_imm, &b->bias_each)) {
             has_bias = true;
             step(p);
-        } else if (n->op == OP_add && (!has_clip || b->has_trip) && take_residual(p, other(p, n), r)) {
+        } else if (n->op == OP_add && !b->act && (!has_clip || b->has_trip) && take_residual(p, other(p, n), r)) {
             low = -INFINITY;
             high = INFINITY;
             step(p);
         } else if (take_clip(p, n, &low, &high)) {
             has_clip = true;
-        } else if (n->op == OP_quantize && !r->add && !b->has_trip && take_round_trip(p, &b->trip)) {
+        } else if (n->op == OP_quantize && !r->add && !b->has_trip && !b->act && take_round_trip(p, &b->trip)) {
             /* What was cut off before the trip is cut off within it. */
             if (!(b->trip.low <= high && low <= b->trip.high)) return false;
             b->trip.low = fmaxf(b->trip.low, low);
@@ -221,6 +276,9 @@ static bool recognise(path *p, requant *r)
             b->has_trip = true;
             low = -INFINITY;
             high = INFINITY;
+        } else if (n->op == OP_quantize && !r->factor && !has_clip && !r->add && !b->has_trip && !b->act &&
+                   p->x->at[n->arg[1]].op == EXPR_LOAD) {
+            return take_end_each(p, p->out, r);
         } else if (n->op == OP_quantize) {
             b->end = (round_trip){ .low = low, .high = high };
             return take_end(p, p->out, r);
@@ -250,6 +308,8 @@ void requant_run(const requant *r, requant_fn *fn, void *const *in, void *const 
     b.cols = cols;
     b.scale = r->scale ? (const float *)in[r->scale] + (b.scale_each ? col : 0) : &r->scale_imm;
     b.bias = r->bias ? (const float *)in[r->bias] + (b.bias_each ? col : 0) : &r->bias_imm;
+    if (r->end_scale) b.end_scale = (const float *)in[r->end_scale] + col;
+    if (r->end_zero) b.end_zero = (const uint8_t *)in[r->end_zero] + col;
     if (r->factor) b.factor = *(const float *)in[r->factor];
     if (r->add) b.add = (const uint8_t *)in[r->add] + row * b.ld_add + col;
     b.y = (char *)out[0] + (row * b.ldy + col) * r->size;

@@ -254,20 +254,28 @@ static void fill(const pool_record *r, void *y, int64_t n, double divisor)
     for (int64_t i = 0; i < n; i++) dtype_store_f64(r->type, y, i, r->is_max ? -INFINITY : 0 / divisor);
 }
 
-/* One output pixel of all channels. */
-static void pixel_last(const pool_record *r, char *y, const char *x, const pool_span s[POOL_SPATIAL])
+/* One output pixel of all channels. `f` has its taps afterwards. */
+static void pixel_last(fold *f, const pool_record *r, char *y, const char *x, const pool_span s[POOL_SPATIAL])
 {
-    fold f;
-    fold_begin(&f, r, y, r->channels);
+    fold_begin(f, r, y, r->channels);
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++)
-                fold_add(&f, x + ((s[0].at + d * r->dilation[0]) * r->x_dim[0] +
-                                  (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
-                                  (s[2].at + w * r->dilation[2]) * r->x_dim[2]) *
-                                     r->size);
-    if (f.count) fold_now(&f, (float)(1 / divisor_of(r, s)));
+                fold_add(f, x + ((s[0].at + d * r->dilation[0]) * r->x_dim[0] +
+                                 (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                                 (s[2].at + w * r->dilation[2]) * r->x_dim[2]) *
+                                    r->size);
+    if (f->count) fold_now(f, (float)(1 / divisor_of(r, s)));
     else fill(r, y, r->channels, divisor_of(r, s));
+}
+
+/* The pixel to the right of the one whose taps `f` has, where no tap of either falls into padding along the width. */
+static void pixel_next(fold *f, const pool_record *r, char *y, const pool_span s[POOL_SPATIAL])
+{
+    const int64_t step = r->stride[2] * r->x_dim[2] * r->size;
+    for (int64_t i = 0; i < f->count; i++) f->tap[i] = (const char *)f->tap[i] + step;
+    f->y = y;
+    fold_now(f, (float)(1 / divisor_of(r, s)));
 }
 
 /* Output pixels of a tile. */
@@ -294,9 +302,24 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const int64_t h = row % r->out[1], d = row / r->out[1] % r->out[0], n = row / r->out[1] / r->out[0];
         pool_span s[POOL_SPATIAL] = { pool_span_of(r, 0, d), pool_span_of(r, 1, h) };
         char *y = j->y + (n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1] + first * r->y_dim[2]) * r->size;
+        /* More taps would be folded in parts. */
+        const int64_t reach = (r->kernel[2] - 1) * r->dilation[2];
+        const bool is_kept = r->kernel[0] <= TAPS && r->kernel[1] <= TAPS && r->kernel[2] <= TAPS &&
+                             r->kernel[0] * r->kernel[1] * r->kernel[2] <= TAPS;
+        bool was_inside = false;
+        fold f;
         for (int64_t w = first; w < stop; w++) {
+            char *to = y + (w - first) * r->y_dim[2] * r->size;
+            const int64_t at = w * r->stride[2] - r->pad[2];
+            const bool is_inside = at >= 0 && at + reach < r->in[2];
+            if (was_inside && is_inside && f.count) {
+                s[2].at = at;
+                pixel_next(&f, r, to, s);
+                continue;
+            }
             s[2] = pool_span_of(r, 2, w);
-            pixel_last(r, y + (w - first) * r->y_dim[2] * r->size, j->x + n * r->x_image * r->size, s);
+            pixel_last(&f, r, to, j->x + n * r->x_image * r->size, s);
+            was_inside = is_inside && is_kept;
         }
         if (r->epilogue.has_program)
             vm_block(&r->epilogue.program, &j->io, row * r->out[2] + first, stop - first, 0, r->channels, y,

@@ -31,34 +31,44 @@ static inline vec sum_of_end(vec a, float scale) { return v_mul(a, v_set(scale))
 FOLD_OF(max_of, nan_most)
 FOLD_OF(sum_of, v_add)
 
-typedef int8_t bytes __attribute__((vector_size(sizeof(vec))));
-static inline bytes bytes_most(bytes a, const uint8_t *x, bytes flip)
+INLINE veci bytes_load(const void *p)
 {
-    bytes b;
-    memcpy(&b, x, sizeof b);
-    b ^= flip;
-    const bytes is_more = b > a;
-    return (b & is_more) | (a & ~is_more);
+    veci v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-static void max_bytes(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip)
+/* The first `size` bytes, zeros behind them. */
+INLINE veci bytes_load_n(const void *p, int64_t size)
 {
-    const int64_t step = (int64_t)sizeof(bytes);
-    const bytes flips = (bytes){ 0 } + (int8_t)flip;
+    veci v = vi_set(0);
+    if (size == (int64_t)sizeof v) return bytes_load(p);
+    memcpy(&v, p, (size_t)size);
+    return v;
+}
+
+INLINE void max_bytes_as(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, const bool is_signed)
+{
+    const int64_t step = (int64_t)sizeof(veci);
     int64_t i = 0;
     for (; i + step <= n; i += step) {
-        bytes a;
-        memcpy(&a, x[0] + i, sizeof a);
-        a ^= flips;
-        for (int64_t k = 1; k < count; k++) a = bytes_most(a, x[k] + i, flips);
-        a ^= flips;
+        veci a = bytes_load(x[0] + i);
+        for (int64_t k = 1; k < count; k++)
+            a = is_signed ? vi8_max(a, bytes_load(x[k] + i)) : vu8_max(a, bytes_load(x[k] + i));
         memcpy(y + i, &a, sizeof a);
     }
+    const uint8_t flip = is_signed ? 0 : 0x80;
     for (; i < n; i++) {
         int8_t a = (int8_t)(x[0][i] ^ flip);
         for (int64_t k = 1; k < count; k++) a = (int8_t)(x[k][i] ^ flip) > a ? (int8_t)(x[k][i] ^ flip) : a;
         y[i] = (uint8_t)a ^ flip;
     }
+}
+
+static void max_bytes(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip)
+{
+    if (flip) max_bytes_as(y, x, count, n, false);
+    else max_bytes_as(y, x, count, n, true);
 }
 
 /* Where L numbers at `at` and behind, which rise to `last`, lie within one vector: where this one begins, else -1. */

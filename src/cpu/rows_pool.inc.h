@@ -52,29 +52,61 @@ static void pool_narrow(const rows_pool *p, int64_t at)
     }
 }
 
-INLINE void fold_narrow_as(char *y, const char *const *x, int64_t count, int64_t n, bool is_max, float scale,
-                           sinter_dtype type)
+INLINE void fold_narrow_as(char *y, const char *const *x, int64_t count, int64_t n, float scale, sinter_dtype type)
 {
     for (int64_t i = 0; i < n; i += L) {
         const int64_t left = n - i;
         _Alignas(64) float part[VEC_LANES];
         vec a = left < L ? pool_load_n(x[0], i, type, left) : pool_load(x[0], i, type);
-        for (int64_t k = 1; k < count; k++) {
-            const vec b = left < L ? pool_load_n(x[k], i, type, left) : pool_load(x[k], i, type);
-            a = is_max ? nan_most(a, b) : v_add(a, b);
-        }
-        v_store(part, is_max ? a : v_mul(a, v_set(scale)));
+        for (int64_t k = 1; k < count; k++)
+            a = v_add(a, left < L ? pool_load_n(x[k], i, type, left) : pool_load(x[k], i, type));
+        v_store(part, v_mul(a, v_set(scale)));
         pool_narrow_as(y + 2 * i, part, left < L ? left : L, type);
     }
+}
+
+/* The largest of 16-bit floats by their bits: of numbers of which one has no sign, the largest integer; of those that
+ * all have one, the least integer without a sign. nan: bits of infinity; those of a NaN are more. */
+INLINE veci narrow_most(const char *const *x, int64_t count, int64_t at, int64_t size, veci nan)
+{
+    const veci sign = vi_set((int32_t)0x80008000u), first = bytes_load_n(x[0] + at, size);
+    veci most = first, least = first, top = first;
+    for (int64_t k = 1; k < count; k++) {
+        const veci v = bytes_load_n(x[k] + at, size);
+        most = vi16_max(most, v);
+        least = vu16_min(least, v);
+        top = vu16_max(top, v);
+    }
+    /* Bits of all ones where the most has a sign: then all have one. */
+    const veci is_below = vi_sra16(most, 15);
+    const veci a = vi_xor(most, vi_and(is_below, vi_xor(most, least)));
+    /* A NaN without a sign is the most, one with a sign the top. */
+    const veci of_top = vu16_max(top, vi_or(nan, sign)), of_most = vi16_max(most, nan);
+    const veci off = vi_or(vi_xor(of_top, vi_or(nan, sign)), vi_xor(of_most, nan));
+    const veci is_nan = vi_sra16(vi_sll16(vu16_min(off, vi_set(0x10001)), 15), 15);
+    return vi_or(a, vi_and(is_nan, vi_set(0x7FFF7FFF)));
+}
+
+static void fold_narrow_most(char *y, const char *const *x, int64_t count, int64_t n, int32_t infinity)
+{
+    enum { SIZE = sizeof(veci) };
+    const veci nan = vi_set(infinity * 0x10001);
+    int64_t i = 0;
+    for (; i + SIZE <= 2 * n; i += SIZE) {
+        const veci a = narrow_most(x, count, i, SIZE, nan);
+        memcpy(y + i, &a, sizeof a);
+    }
+    if (i == 2 * n) return;
+    const veci a = narrow_most(x, count, i, 2 * n - i, nan);
+    memcpy(y + i, &a, (size_t)(2 * n - i));
 }
 
 static void fold_narrow(char *y, const char *const *x, int64_t count, int64_t n, bool is_max, float scale,
                         sinter_dtype type)
 {
-    if (type == SINTER_DTYPE_F16 && is_max) fold_narrow_as(y, x, count, n, true, scale, SINTER_DTYPE_F16);
-    else if (type == SINTER_DTYPE_F16) fold_narrow_as(y, x, count, n, false, scale, SINTER_DTYPE_F16);
-    else if (is_max) fold_narrow_as(y, x, count, n, true, scale, SINTER_DTYPE_BF16);
-    else fold_narrow_as(y, x, count, n, false, scale, SINTER_DTYPE_BF16);
+    if (is_max) fold_narrow_most(y, x, count, n, type == SINTER_DTYPE_F16 ? 0x7C00 : 0x7F80);
+    else if (type == SINTER_DTYPE_F16) fold_narrow_as(y, x, count, n, scale, SINTER_DTYPE_F16);
+    else fold_narrow_as(y, x, count, n, scale, SINTER_DTYPE_BF16);
 }
 
 static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }

@@ -134,14 +134,21 @@ static inline veci vi_load_u8_n(const uint8_t *p, int n)
     for (int i = n; i-- > 0;) x = x << 8 | p[i];
     return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)x));
 }
-/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of 0 to 255 and at least `low` then, with bits `flip` turned. */
+/* Of 16-bit or 8-bit numbers: those of one vector or the other that are larger or smaller. */
+static inline veci vi16_max(veci a, veci b) { return _mm256_max_epi16(a, b); }
+static inline veci vu16_max(veci a, veci b) { return _mm256_max_epu16(a, b); }
+static inline veci vu16_min(veci a, veci b) { return _mm256_min_epu16(a, b); }
+static inline veci vi8_max(veci a, veci b) { return _mm256_max_epi8(a, b); }
+static inline veci vu8_max(veci a, veci b) { return _mm256_max_epu8(a, b); }
+/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of `low` to `high` (bytes) then, with bits `flip` turned. */
 #define SIMD_PACK_CODES
-static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci flip)
+static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci high, veci flip)
 {
     const veci a = _mm256_adds_epi16(_mm256_packs_epi32(q[0], q[1]), zero);
     const veci b = _mm256_adds_epi16(_mm256_packs_epi32(q[2], q[3]), zero);
     const veci order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const veci x = _mm256_xor_si256(_mm256_max_epu8(_mm256_packus_epi16(a, b), low), flip);
+    const veci bytes = _mm256_min_epu8(high, _mm256_max_epu8(_mm256_packus_epi16(a, b), low));
+    const veci x = _mm256_xor_si256(bytes, flip);
     _mm256_storeu_si256((__m256i *)(void *)p, _mm256_permutevar8x32_epi32(x, order));
 }
 /* The low bits of each lane. */

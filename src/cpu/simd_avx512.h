@@ -123,14 +123,21 @@ static inline veci vi_load_u8_n(const uint8_t *p, int n)
 }
 /* The low bits of each lane. */
 static inline void vi_store_8(uint8_t *p, veci v) { _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v)); }
-/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of 0 to 255 and at least `low` then, with bits `flip` turned. */
+/* Of 16-bit or 8-bit numbers: those of one vector or the other that are larger or smaller. */
+static inline veci vi16_max(veci a, veci b) { return _mm512_max_epi16(a, b); }
+static inline veci vu16_max(veci a, veci b) { return _mm512_max_epu16(a, b); }
+static inline veci vu16_min(veci a, veci b) { return _mm512_min_epu16(a, b); }
+static inline veci vi8_max(veci a, veci b) { return _mm512_max_epi8(a, b); }
+static inline veci vu8_max(veci a, veci b) { return _mm512_max_epu8(a, b); }
+/* 4 vectors of numbers plus `zero` (pairs of 16 bits), of `low` to `high` (bytes) then, with bits `flip` turned. */
 #define SIMD_PACK_CODES
-static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci flip)
+static inline void vi_store_codes(uint8_t *p, const veci *q, veci zero, veci low, veci high, veci flip)
 {
     const veci a = _mm512_adds_epi16(_mm512_packs_epi32(q[0], q[1]), zero);
     const veci b = _mm512_adds_epi16(_mm512_packs_epi32(q[2], q[3]), zero);
     const veci order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const veci x = _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(a, b), low), flip);
+    const veci bytes = _mm512_min_epu8(high, _mm512_max_epu8(_mm512_packus_epi16(a, b), low));
+    const veci x = _mm512_xor_si512(bytes, flip);
     _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, x));
 }
 /* The first n of 16 numbers; the others are 0, or are not stored. No byte beyond them is touched. */

@@ -122,6 +122,27 @@ static inline float32x2_t word_lane(const char *p)
 static inline vec  v_load_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 static inline void v_store_f16(uint16_t *p, vec v) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v))); }
 static inline veci vi_load_u16(const uint16_t *p) { return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p))); }
+/* Of 16-bit or 8-bit numbers: those of one vector or the other that are larger or smaller. */
+static inline veci vi16_max(veci a, veci b)
+{
+    return vreinterpretq_s32_s16(vmaxq_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
+}
+static inline veci vu16_max(veci a, veci b)
+{
+    return vreinterpretq_s32_u16(vmaxq_u16(vreinterpretq_u16_s32(a), vreinterpretq_u16_s32(b)));
+}
+static inline veci vu16_min(veci a, veci b)
+{
+    return vreinterpretq_s32_u16(vminq_u16(vreinterpretq_u16_s32(a), vreinterpretq_u16_s32(b)));
+}
+static inline veci vi8_max(veci a, veci b)
+{
+    return vreinterpretq_s32_s8(vmaxq_s8(vreinterpretq_s8_s32(a), vreinterpretq_s8_s32(b)));
+}
+static inline veci vu8_max(veci a, veci b)
+{
+    return vreinterpretq_s32_u8(vmaxq_u8(vreinterpretq_u8_s32(a), vreinterpretq_u8_s32(b)));
+}
 static inline veci vi_load_i8(const int8_t *p)
 {
     uint32_t four;

@@ -132,6 +132,37 @@ static inline void v_store_f16(uint16_t *p, vec v)
     for (int i = 0; i < 4; i++) p[i] = dtype_f16_of_f64((double)v[i]);
 }
 static inline veci vi_load_u16(const uint16_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
+/* Of 16-bit or 8-bit numbers: those of one vector or the other that are larger or smaller. */
+static inline veci vi16_max(veci a, veci b)
+{
+    typedef int16_t parts __attribute__((vector_size(16)));
+    const veci is_b = (veci)((parts)b > (parts)a);
+    return (a & ~is_b) | (b & is_b);
+}
+static inline veci vu16_max(veci a, veci b)
+{
+    typedef uint16_t parts __attribute__((vector_size(16)));
+    const veci is_b = (veci)((parts)b > (parts)a);
+    return (a & ~is_b) | (b & is_b);
+}
+static inline veci vu16_min(veci a, veci b)
+{
+    typedef uint16_t parts __attribute__((vector_size(16)));
+    const veci is_b = (veci)((parts)b < (parts)a);
+    return (a & ~is_b) | (b & is_b);
+}
+static inline veci vi8_max(veci a, veci b)
+{
+    typedef int8_t parts __attribute__((vector_size(16)));
+    const veci is_b = (veci)((parts)b > (parts)a);
+    return (a & ~is_b) | (b & is_b);
+}
+static inline veci vu8_max(veci a, veci b)
+{
+    typedef uint8_t parts __attribute__((vector_size(16)));
+    const veci is_b = (veci)((parts)b > (parts)a);
+    return (a & ~is_b) | (b & is_b);
+}
 static inline veci vi_load_i8(const int8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
 static inline veci vi_load_u8(const uint8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
 /* The low bits of each lane. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cpu_rows.c - row kernels and copies by themselves: every length around the vectors, against sums in double; NaN;
  * results in place; copies between random strides by tiles in any order. */
+#include "core/dtype.h"
 #include "cpu/cpu_move.h"
 #include "cpu/level.h"
 #include "cpu/rows.h"
@@ -200,7 +201,62 @@ static void weighs_every_length(void)
     }
 }
 
-static const test tests[] = {
-    T(folds_every_length), T(rows_of_every_length), T(copies_any_strides), T(weighs_every_length), { 0 }
-};
+/* The largest of 16-bit floats of all kinds, NaN and zeros with either sign among them, and of 8-bit integers. */
+static void most_of_shorts_and_bytes(void)
+{
+    enum { ROWS = 5, MOST = 90 };
+    static const uint16_t kinds[] = { 0,      0x8000, 1,      0x8001, 0x7C00, 0xFC00, 0x7C01, 0xFC01, 0x7F80,
+                                      0xFF80, 0x7F81, 0xFF81, 0x7FFF, 0xFFFF, 0x3F80, 0xBF80, 0x3C00, 0xBC00 };
+    uint64_t seed = 11;
+    uint16_t x[ROWS][MOST], y[MOST + GUARD];
+    const char *rows[ROWS];
+    const uint8_t *bytes[ROWS];
+    for (int k = 0; k < ROWS; k++) {
+        rows[k] = (const char *)x[k];
+        bytes[k] = (const uint8_t *)x[k];
+    }
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
+        const rows_set *set = level_of(isa)->rows;
+        for (int64_t n = 1; n <= MOST; n++) {
+            const int64_t count = 1 + (int64_t)(test_random(&seed) % ROWS);
+            const uint16_t sign = test_random(&seed) % 2 ? 0x8000 : 0; /* all have one */
+            for (int k = 0; k < ROWS; k++)
+                for (int64_t i = 0; i < n; i++) {
+                    const uint64_t r = test_random(&seed);
+                    x[k][i] = (r % 4 ? (uint16_t)(r >> 32) : kinds[(r >> 8) % (sizeof kinds / 2)]) | sign;
+                }
+            for (int half = 0; half < 2; half++) {
+                const sinter_dtype type = half ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16;
+                memset(y, 0x55, sizeof y);
+                set->fold_narrow((char *)y, rows, count, n, true, 1, type);
+                for (int64_t i = 0; i < n; i++) {
+                    double most = -INFINITY;
+                    for (int64_t k = 0; k < count; k++) {
+                        const double v = dtype_load_f64(type, x[k], i);
+                        if (isnan(v) || v > most) most = v;
+                        if (isnan(v)) break;
+                    }
+                    const double got = dtype_load_f64(type, y, i);
+                    CHECK(isnan(most) ? isnan(got) : got == most);
+                }
+                for (int64_t i = n; i < n + GUARD; i++) CHECK_EQ(y[i], 0x5555);
+            }
+            for (int is_signed = 0; is_signed < 2; is_signed++) {
+                memset(y, 0x55, sizeof y);
+                set->max_bytes((uint8_t *)y, bytes, count, n, is_signed ? 0 : 0x80);
+                for (int64_t i = 0; i < n + GUARD; i++) {
+                    int most = -128;
+                    for (int64_t k = 0; k < count && i < n; k++) {
+                        const int v = is_signed ? (int8_t)bytes[k][i] : bytes[k][i];
+                        most = v > most ? v : most;
+                    }
+                    CHECK_EQ(((uint8_t *)y)[i], i < n ? (uint8_t)most : 0x55);
+                }
+            }
+        }
+    }
+}
+
+static const test tests[] = { T(folds_every_length),  T(rows_of_every_length),     T(copies_any_strides),
+                              T(weighs_every_length), T(most_of_shorts_and_bytes), { 0 } };
 TEST_MAIN(tests)
