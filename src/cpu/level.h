@@ -9,6 +9,7 @@
 #include "cpu/isa.h"
 
 struct depthwise_rows;
+struct group_conv;
 struct requant_block;
 
 typedef struct cpu_level {
@@ -29,6 +30,7 @@ typedef struct cpu_level {
     const struct strassen_set  *strassen;
     const struct trees_set     *trees_f32, *trees_f64;
     void (*depthwise)(const struct depthwise_rows *r);
+    void (*group_conv)(const struct group_conv *g); /* NULL: the level has none */
     void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
                            uint8_t flip);
     void (*requant)(const struct requant_block *b);

@@ -12,6 +12,7 @@
 #include "cpu/cpu_rnn.h"
 #include "cpu/depthwise.h"
 #include "cpu/gemm_tile.h"
+#include "cpu/group_conv.h"
 #include "cpu/plane_filter.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
@@ -42,6 +43,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/depthwise_byte.inc.h"
 #include "cpu/depthwise_row.inc.h"
 #include "cpu/gemm_tile.inc.h"
+#include "cpu/group_conv.inc.h"
 #include "cpu/integer.inc.h"
 #include "cpu/plane_filter.inc.h"
 #include "cpu/probe.inc.h"
@@ -79,6 +81,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .trees_f32 = &trees_loops_f32,
     .trees_f64 = &trees_loops_f64,
     .depthwise = depthwise_rows_run,
+    .group_conv = group_conv_row,
     .depthwise_byte = depthwise_byte_pairs,
     .requant = requant_rows,
 };

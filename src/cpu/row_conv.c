@@ -13,7 +13,7 @@ static conv_tactic tactic_of(const tactic *t)
     return own;
 }
 
-static const char *reject_common(const problem *p)
+const char *row_conv_reject(const problem *p)
 {
     REJECT_UNLESS(p->op == OP_conv, "not a convolution");
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
@@ -46,7 +46,7 @@ typedef struct record {
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
-    const char *why = reject_common(p);
+    const char *why = row_conv_reject(p);
     if (why) return why;
     const attrs_conv *a = p->attrs;
     REJECT_UNLESS(a->groups > 0 && p->in[0].dim[1].max % a->groups == 0, "the groups do not divide the channels");
@@ -117,7 +117,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     /* Costs count vectors, whatever their size: shorter ones take less time each. */
     const double share = row_isa(t) == ISA_AVX2 && target->isa == ISA_AVX512 ? 0.7 : 1;
     const double threads = target->threads ? target->threads : 1;
-    return (share * conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / threads + 500;
+    /* Each group has its own pointers and short sums. */
+    const double narrow = s.groups > 1 && s.c_out / s.groups <= 2 * NARROW_LANES ? 1.8 : 1;
+    return (share * narrow * conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / threads + 500;
 }
 
 static conv_params params_max(const problem *p, const tactic *t)

@@ -11,6 +11,8 @@
 conv_shape row_conv_shape(const problem *p, row_bound b);
 /* Of a run: sizes and strides are those of the views. The filter is packed, so its sizes are the problem's. */
 conv_shape row_conv_bind(const problem *p, const void *attrs, const view *x, const view *y);
+/* Why a problem is no convolution of a constant filter into a channels-last result. */
+const char *row_conv_reject(const problem *p);
 /* Strides of a filter [o, i, spatial...] as {o, i, depth, height, width}; 0 for an axis that it lacks. */
 void       row_filter_strides(const view *w, int64_t stride[5]);
 static inline int64_t row_conv_taps(const conv_shape *s) { return s->kernel[0] * s->kernel[1] * s->kernel[2]; }

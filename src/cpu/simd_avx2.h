@@ -62,6 +62,8 @@ static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }
 /* Entry i mod 8 of a table. */
 #define SIMD_TABLE_BITS 3
 static inline vec  v_lookup(const float *table, veci i) { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), i); }
+/* Lane i[k] of v in lane k. */
+static inline vec  v_permute(vec v, veci i) { return _mm256_permutevar8x32_ps(v, i); }
 /* x[i], any i. */
 static inline vec  v_gather(const float *x, veci i) { return _mm256_i32gather_ps(x, i, 4); }
 

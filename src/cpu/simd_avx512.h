@@ -66,6 +66,8 @@ static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
 /* Entry i mod 16 of a table. */
 #define SIMD_TABLE_BITS 4
 static inline vec  v_lookup(const float *table, veci i) { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(table)); }
+/* Lane i[k] of v in lane k. */
+static inline vec  v_permute(vec v, veci i) { return _mm512_permutexvar_ps(i, v); }
 /* x[i], any i. */
 static inline vec  v_gather(const float *x, veci i) { return _mm512_i32gather_ps(i, x, 4); }
 

@@ -49,6 +49,8 @@ static const struct {
                    "v = DequantizeLinear q %2,80 axis=0 block_size=32; w = DequantizeLinear r %80 axis=1;"
                    "a = MatMul x v; b = Relu a; y = MatMul b w; out y" },
     { "2.2/strassen", "in x f32 1024,128; a = MatMul x %128,128; b = Mul a #0.0625; y = Relu b; out y" },
+    { "2.2/grouped", "in x f32 1,32,8,9; a = Conv x %32,32,1,1; b = Conv a %32,8,3,3 %32 group=4 pads=[1,1,1,1];"
+                     "c = Relu b; y = GlobalAveragePool c; out y" },
     { "2.2/recipes", "in x f32 5,16; w = Mul %16,32 %32; a = MatMul x w; y = Add a %32; out y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };
@@ -61,9 +63,10 @@ static const char *path_of(uint32_t i, isa_level isa)
     const int folder = isa == ISA_NEON ? 0 : (int)(name - golden[i].name);
     (void)snprintf(path, sizeof path, ENGINES "%s%.*s%s.%s.sinter", folder ? "" : "2.2/", folder, golden[i].name, name,
                    isa_level_name(isa));
-    /* Where there is no file for AVX-512 yet, that level runs the file of AVX2. SINTER_BLESS=1 on a machine with
-     * AVX-512 writes its own. */
-    if (isa == ISA_AVX512 && !getenv("SINTER_BLESS") && access(path, F_OK) != 0) return path_of(i, ISA_AVX2);
+    /* Where there is no file for a level yet, it runs that of the level below. SINTER_BLESS=1 on a machine of the level
+     * writes its own. */
+    if ((isa == ISA_AVX512 || isa == ISA_NEON) && !getenv("SINTER_BLESS") && access(path, F_OK) != 0)
+        return path_of(i, isa == ISA_NEON ? ISA_PLAIN : ISA_AVX2);
     return path;
 }
 

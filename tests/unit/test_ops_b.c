@@ -758,7 +758,7 @@ static void finds_many_that_are_not_zero(void)
             for (int64_t i = 0; i < ROWS; i++)
                 for (int64_t j = 0; j < COLS; j++) {
                     is_set[i][j] = draw(&state) % 3 != 0;
-                    view_store_f64(&x->view_in[0], view_offset(&x->view_in[0], (const int64_t[]){ i, j }), is_set[i][j]);
+                    (void)in_set(x, 0, (const int64_t[]){ i, j }, is_set[i][j]);
                 }
             run(x, OP_non_zero, ""); CHECK_EQ(x->status, SINTER_OK);
             for (int64_t i = 0; i < ROWS; i++)
