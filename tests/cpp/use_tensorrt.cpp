@@ -251,6 +251,11 @@ static void digits(const std::string &path, const std::vector<float> &image)
     CHECK(again->size() == plan->size() && !std::memcmp(again->data(), plan->data(), plan->size()));
     owned<IEngineInspector> inspector(engine->createEngineInspector());
     CHECK(std::string(inspector->getEngineInformation(LayerInformationFormat::kJSON)).find("{") != std::string::npos);
+    const std::string one_line = inspector->getLayerInformation(0, LayerInformationFormat::kONELINE);
+    const std::string object = inspector->getLayerInformation(1, LayerInformationFormat::kJSON);
+    CHECK(one_line.find("relu1") != std::string::npos && one_line.find('"') == std::string::npos);
+    CHECK(object.front() == '{' && object.back() == '}' && object.find(one_line) == std::string::npos);
+    CHECK(!inspector->getLayerInformation(99, LayerInformationFormat::kJSON) && logger.has("layer 99"));
 
     owned<IExecutionContext> context(engine->createExecutionContext());
     void *in = nullptr, *out = nullptr;
@@ -719,6 +724,105 @@ static void networks()
     CHECK((run(*typed, *builder, { -1, 2 }) == std::vector<float>{ 0, 2 }));
 }
 
+/* x as one of the shape [1, 1, rows, 2]. */
+static ITensor *as_heads(INetworkDefinition &network, ITensor &x, int64_t rows)
+{
+    IShuffleLayer *s = network.addShuffle(x);
+    s->setReshapeDimensions(Dims4(1, 1, rows, 2));
+    return s->getOutput(0);
+}
+
+static bool are_close(const std::vector<float> &a, const std::vector<float> &b)
+{
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); i++)
+        if (!(a[i] - b[i] < 1e-5f && b[i] - a[i] < 1e-5f)) return false;
+    return true;
+}
+
+static void attention()
+{
+    static const int32_t one_key[] = { 1 };
+    owned<IBuilder> builder(createInferBuilder(logger));
+    for (int has_lengths = 0; has_lengths < 2; has_lengths++) {
+        owned<INetworkDefinition> network(builder->createNetworkV2(0));
+        ITensor *h = as_heads(*network, *network->addInput("x", DataType::kFLOAT, Dims2(-1, 2)), 2);
+        IAttention *a =
+            network->addAttentionV2(*h, *h, *h, AttentionNormalizationOp::kSOFTMAX, CausalMaskKind::kLOWER_RIGHT);
+        CHECK(a->getCausal() && a->setCausalKind(CausalMaskKind::kUPPER_LEFT) && a->setName("attention"));
+        CHECK(a->setQueryForm(AttentionIOForm::kPADDED_BHND) && !a->getMask() && !a->getKeyValueLengths());
+        CHECK(a->setNbRanks(1) && !a->setNbRanks(2) && logger.has("1 rank"));
+        Dims d = Dims2(1, 1);
+        d.nbDims = 1;
+        if (has_lengths)
+            CHECK(a->setKeyValueLengths(
+                network->addConstant(d, Weights{ DataType::kINT32, one_key, 1 })->getOutput(0)));
+        network->markOutput(*a->getOutput(0));
+        const std::vector<float> y = run(*network, *builder, { 1, 0, 0, 1 });
+        /* Row 1 meets keys with the products 0 and 1; of one key it takes that. */
+        if (has_lengths) CHECK((y == std::vector<float>{ 1, 0, 1, 0 }));
+        else CHECK(are_close(y, { 1, 0, 0.26894142f, 0.73105858f }));
+    }
+}
+
+static void experts()
+{
+    static const int32_t which[] = { 1 };
+    static const float score[] = { 0.5f }, gate[] = { 9, 9, 9, 9, 1, 0, 0, 1 }, up[] = { 9, 9, 9, 9, 2, 0, 0, 2 };
+    static const float none[] = { 0, 0, 0, 0 }, bias[] = { 9, 9, 1, 1 };
+    owned<IBuilder> builder(createInferBuilder(logger));
+    owned<INetworkDefinition> network(builder->createNetworkV2(0));
+    const auto given = [&](Dims const &d, float const *w, int64_t count) -> ITensor & {
+        return *network->addConstant(d, Weights{ DataType::kFLOAT, w, count })->getOutput(0);
+    };
+    IShuffleLayer *h = network->addShuffle(*network->addInput("x", DataType::kFLOAT, Dims2(-1, 2)));
+    h->setReshapeDimensions(Dims3(1, 1, 2));
+    ITensor *expert = network->addConstant(Dims3(1, 1, 1), Weights{ DataType::kINT32, which, 1 })->getOutput(0);
+    IMoELayer *m = network->addMoE(*h->getOutput(0), *expert, given(Dims3(1, 1, 1), score, 1));
+    m->setGatedWeights(given(Dims3(2, 2, 2), gate, 8), given(Dims3(2, 2, 2), up, 8), given(Dims3(2, 2, 2), gate, 8),
+                       MoEActType::kSILU);
+    m->setActivationType(MoEActType::kNONE);
+    m->setGatedBiases(given(Dims2(2, 2), none, 4), given(Dims2(2, 2), none, 4), given(Dims2(2, 2), bias, 4));
+    CHECK(m->getActivationType() == MoEActType::kNONE && m->getNbInputs() == 9);
+    m->setQuantizationBlockShape(Dims2(1, 16));
+    CHECK(logger.has("setQuantizationStatic"));
+    network->markOutput(*m->getOutput(0));
+    /* Expert 1: gate (1, 2) times up (2, 4), and 1 more; half of it. */
+    CHECK((run(*network, *builder, { 1, 2 }) == std::vector<float>{ 1.5f, 4.5f }));
+}
+
+/* What is made and asked about, and not run. */
+static void newer_calls()
+{
+    owned<IBuilder> builder(createInferBuilder(logger));
+    owned<INetworkDefinition> network(builder->createNetworkV2(0));
+    ITensor *x = network->addInput("x", DataType::kFLOAT, Dims2(4, 32));
+    IDynamicQuantizeLayer *q = network->addDynamicQuantizeV2(*x, Dims2(1, 16), DataType::kFP4, DataType::kFP8);
+    CHECK(q->getAxis() == 1 && q->getBlockSize() == 16 && q->getBlockShape().d[1] == 16 && q->getBlockShape().d[0] == 1);
+    q->setBlockShape(Dims2(2, 16));
+    CHECK(logger.has("2 sizes that are not 1") && q->getBlockSize() == 16);
+    ITensor &scale = *network->addConstant(Dims2(1, 32), Weights{ DataType::kFLOAT, std::vector<float>(32).data(), 32 })
+                          ->getOutput(0);
+    CHECK(network->addNormalizationV2(*x, scale, scale, 2)->isV2() && !network->addNormalization(*x, scale, scale, 2)->isV2());
+    CHECK(!network->addDistCollective(*x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, nullptr, 0) &&
+          logger.has("one device"));
+    CHECK(!network->markUnfusedTensorsAsDebugTensors() && network->unmarkUnfusedTensorsAsDebugTensors());
+    static const int32_t turns[] = { 2 };
+    Dims scalar;
+    scalar.nbDims = 0;
+    ILoop *loop = network->addLoop();
+    ITripLimitLayer *limit = loop->addTripLimit(
+        *network->addConstant(scalar, Weights{ DataType::kINT32, turns, 1 })->getOutput(0), TripLimit::kCOUNT);
+    IRecurrenceLayer *carried = loop->addRecurrence(*x);
+    carried->setInput(1, *network->addUnary(*carried->getOutput(0), UnaryOperation::kNEG)->getOutput(0));
+    CHECK(limit->getLoop() == loop && carried->getLoop() == loop);
+    owned<IBuilderConfig> config(builder->createBuilderConfig());
+    CHECK(config->setBuildRoute("") && !config->setBuildRoute("other") && !config->setRemoteAutoTuningConfig("ssh://"));
+    const std::unique_ptr<ITimingCache> cache(config->createTimingCache(nullptr, 0));
+    v_1_0::TimingCacheKey key = {};
+    CHECK(cache->queryKeys(&key, 1) == -1 && cache->query(key).tacticHash == TimingCacheValue::kINVALID_TACTIC_HASH);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) return 2;
@@ -729,6 +833,9 @@ int main(int argc, char **argv)
     digits(argv[1], image);
     plugins(argv[3]);
     networks();
+    attention();
+    experts();
+    newer_calls();
     if (!logger.said.empty()) std::printf("last words: %s", logger.said.c_str());
     std::printf("%d failures\n", failures);
     return failures != 0;

@@ -218,19 +218,47 @@ class INetworkDefinition : public detail::reporter {
     ADD(INormalizationLayer, Normalization, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes), normalization,
         edge(x),
         edge(scale), edge(bias), axes)
-    ADD(INormalizationLayer, NormalizationV2, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes), normalization,
-        edge(x), edge(scale), edge(bias), axes)
     ADD(ICumulativeLayer, Cumulative, (ITensor &x, ITensor &axis, CumulativeOperation op, bool exclusive, bool reverse),
         cumulative, edge(x), edge(axis), to<sinter_cumulative>(op), exclusive, reverse)
     ADD(IAttention, Attention, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op, bool is_causal),
         attention,
         edge(q), edge(k), edge(v), to<sinter_norm_op>(op), is_causal ? SINTER_CAUSAL_UPPER_LEFT : SINTER_CAUSAL_NONE)
+    ADD(IAttention, AttentionV2, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op, CausalMaskKind kind),
+        attention, edge(q), edge(k), edge(v), to<sinter_norm_op>(op), to<sinter_causal>(kind))
+    ADD(IMoELayer, MoE, (ITensor &hidden, ITensor &experts, ITensor &scores), moe, edge(hidden), edge(experts),
+        edge(scores))
     ADD(IRotaryEmbeddingLayer, RotaryEmbedding, (ITensor &x, ITensor &cos, ITensor &sin, bool interleaved, int32_t dim),
         rotary_embedding, edge(x), edge(cos), edge(sin), interleaved, dim)
     ADD(IKVCacheUpdateLayer, KVCacheUpdate, (ITensor &cache, ITensor &update, ITensor &rows, KVCacheMode mode),
         kv_cache_update, edge(cache), edge(update), edge(rows), to<sinter_cache_mode>(mode))
 #undef ADD
     /* clang-format on */
+    INormalizationLayer *addNormalizationV2(ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes) noexcept
+    {
+        INormalizationLayer *const made = addNormalization(x, scale, bias, axes);
+        if (made) made->set_v2();
+        return made;
+    }
+    IDynamicQuantizeLayer *addDynamicQuantizeV2(ITensor &x, Dims const &block, DataType type, DataType scale) noexcept
+    {
+        IDynamicQuantizeLayer *const made = addDynamicQuantize(x, -1, 16, type, scale);
+        if (made) made->setBlockShape(block);
+        return made;
+    }
+    /* An engine runs on one device. */
+    IDistCollectiveLayer *addDistCollective(ITensor &, CollectiveOperation, ReduceOperation, int64_t, int64_t *,
+                                            int64_t) noexcept
+    {
+        fail(SINTER_UNSUPPORTED, "an engine runs on one device, so it has no collective operations");
+        return nullptr;
+    }
+    /* Which tensors are fused is known after a build, and a tensor that is kept changes it: markDebug names tensors. */
+    bool markUnfusedTensorsAsDebugTensors() noexcept
+    {
+        fail(SINTER_UNSUPPORTED, "tensors to debug are named: markDebug");
+        return false;
+    }
+    bool unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }
     /* The plugin's creator has to be registered. The network keeps the plugin's serialised state, not the object. */
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
@@ -258,17 +286,11 @@ class INetworkDefinition : public detail::reporter {
     }
     ILoop *addLoop() noexcept
     {
-        return guard(static_cast<ILoop *>(nullptr), [&] {
-            loops_.push_back(std::make_unique<ILoop>(this, net_.add_loop().get(), logger_));
-            return loops_.back().get();
-        });
+        return guard(static_cast<ILoop *>(nullptr), [&] { return wrap(net_.add_loop().get()); });
     }
     IIfConditional *addIfConditional() noexcept
     {
-        return guard(static_cast<IIfConditional *>(nullptr), [&] {
-            conditionals_.push_back(std::make_unique<IIfConditional>(this, net_.add_conditional().get(), logger_));
-            return conditionals_.back().get();
-        });
+        return guard(static_cast<IIfConditional *>(nullptr), [&] { return wrap(net_.add_conditional().get()); });
     }
 
     /* A network that is const hands out tensors and layers that are not, as upstream's does. */
@@ -327,6 +349,8 @@ class INetworkDefinition : public detail::reporter {
         }
         return f();
     }
+    ILoop *wrap(sinter_loop *c) { return wrap(loops_, c); }
+    IIfConditional *wrap(sinter_conditional *c) { return wrap(conditionals_, c); }
     ITensor *wrap(sinter_network_tensor *c)
     {
         if (!c) return nullptr;
@@ -352,6 +376,13 @@ class INetworkDefinition : public detail::reporter {
     std::map<sinter_layer *, std::unique_ptr<ILayer>> const &layers() const { return layers_; }
 
   private:
+    template <class Object, class C> Object *wrap(std::map<C *, std::unique_ptr<Object>> &all, C *c)
+    {
+        if (!c) return nullptr;
+        auto &made = all[c];
+        if (!made) made = std::make_unique<Object>(this, c, logger_);
+        return made.get();
+    }
     static sinter::edge edge(ITensor const &t) { return t.get(); }
     static std::vector<sinter::edge> edges(ITensor *const *t, int32_t count)
     {
@@ -416,8 +447,8 @@ class INetworkDefinition : public detail::reporter {
     std::map<void const *, sinter_layer *> given_to_;
     std::set<std::string> marked_;
     std::vector<ITensor const *> debug_;
-    std::vector<std::unique_ptr<ILoop>> loops_;
-    std::vector<std::unique_ptr<IIfConditional>> conditionals_;
+    std::map<sinter_loop *, std::unique_ptr<ILoop>> loops_;
+    std::map<sinter_conditional *, std::unique_ptr<IIfConditional>> conditionals_;
 };
 
 inline ITensor *ILayer::getInput(int32_t i) const noexcept
@@ -427,6 +458,15 @@ inline ITensor *ILayer::getInput(int32_t i) const noexcept
 inline ITensor *ILayer::getOutput(int32_t i) const noexcept
 {
     return network_->wrap(sinter_layer_output(c_, static_cast<uint32_t>(i)));
+}
+
+inline ILoop *ILoopBoundaryLayer::getLoop() const noexcept
+{
+    return network()->wrap(sinter_layer_loop(get()));
+}
+inline IIfConditional *IIfConditionalBoundaryLayer::getConditional() const noexcept
+{
+    return network()->wrap(sinter_layer_conditional(get()));
 }
 
 /* Layers that the parser made become objects of their class when they are asked for. */
@@ -453,6 +493,13 @@ inline ILayer *INetworkDefinition::wrap(sinter_layer *c)
     CLASS_OF(kNORMALIZATION, INormalizationLayer) CLASS_OF(kONE_HOT, IOneHotLayer) CLASS_OF(kNON_ZERO, INonZeroLayer)
     CLASS_OF(kGRID_SAMPLE, IGridSampleLayer) CLASS_OF(kNMS, INMSLayer)
     CLASS_OF(kREVERSE_SEQUENCE, IReverseSequenceLayer)
+    CLASS_OF(kASSERTION, IAssertionLayer) CLASS_OF(kRAGGED_SOFTMAX, IRaggedSoftMaxLayer)
+    CLASS_OF(kDYNAMIC_QUANTIZE, IDynamicQuantizeLayer) CLASS_OF(kATTENTION_INPUT, IAttention)
+    CLASS_OF(kROTARY_EMBEDDING, IRotaryEmbeddingLayer) CLASS_OF(kKV_CACHE_UPDATE, IKVCacheUpdateLayer)
+    CLASS_OF(kMOE, IMoELayer) CLASS_OF(kTRIP_LIMIT, ITripLimitLayer) CLASS_OF(kRECURRENCE, IRecurrenceLayer)
+    CLASS_OF(kITERATOR, IIteratorLayer) CLASS_OF(kLOOP_OUTPUT, ILoopOutputLayer)
+    CLASS_OF(kCONDITION, IConditionLayer) CLASS_OF(kCONDITIONAL_INPUT, IIfConditionalInputLayer)
+    CLASS_OF(kCONDITIONAL_OUTPUT, IIfConditionalOutputLayer)
     CLASS_OF(kSQUEEZE, ISqueezeLayer) CLASS_OF(kUNSQUEEZE, IUnsqueezeLayer) CLASS_OF(kCUMULATIVE, ICumulativeLayer)
 #undef CLASS_OF
             /* clang-format on */

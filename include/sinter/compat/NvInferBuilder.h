@@ -126,6 +126,15 @@ class IOptimizationProfile {
 };
 
 /* Measurements that builds use again. */
+struct TimingCacheKey {
+    uint8_t data[16];
+};
+struct TimingCacheValue {
+    uint64_t tacticHash;
+    float timingMSec;
+    static constexpr uint64_t kINVALID_TACTIC_HASH = UINT64_MAX;
+};
+
 class ITimingCache {
   public:
     explicit ITimingCache(std::string text) : text_(std::move(text)) {}
@@ -149,6 +158,14 @@ class ITimingCache {
         text_.clear();
         return true;
     }
+    /* A line of the cache is the time of one kernel with one tactic (docs/usage.md), so there is no key that stands for
+     * a layer: nothing is found, and nothing is changed. */
+    int64_t queryKeys(TimingCacheKey *, int64_t) const noexcept { return -1; }
+    TimingCacheValue query(TimingCacheKey const &) const noexcept
+    {
+        return { TimingCacheValue::kINVALID_TACTIC_HASH, 0 };
+    }
+    bool update(TimingCacheKey const &, TimingCacheValue const &) noexcept { return false; }
     std::string &text() { return text_; }
 
   private:
@@ -239,6 +256,12 @@ class IBuilderConfig {
     int32_t getMaxNbTactics() const noexcept { return -1; }
     bool setL2LimitForTiling(int64_t) noexcept { return true; }
     int64_t getL2LimitForTiling() const noexcept { return 0; }
+    /* Kernels are timed where the build runs, and there is one way through it: nothing but "" is taken. */
+    bool setRemoteAutoTuningConfig(char const *config) noexcept { return !config || !*config; }
+    char const *getRemoteAutoTuningConfig() const noexcept { return ""; }
+    bool setBuildRoute(char const *route) noexcept { return !route || !*route; }
+    char const *getBuildRoute() const noexcept { return ""; }
+    char const *getAllBuildRoutes() const noexcept { return "{}"; }
     TilingOptimizationLevel getTilingOptimizationLevel() const noexcept { return TilingOptimizationLevel::kNONE; }
     RuntimePlatform getRuntimePlatform() const noexcept { return RuntimePlatform::kSAME_AS_BUILD; }
     HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
@@ -588,6 +611,12 @@ class IBuilder : public detail::reporter {
 };
 
 inline IBuilder *createInferBuilder(ILogger &logger) noexcept { return new (std::nothrow) IBuilder(logger); }
+
+namespace v_1_0 {
+using IProgressMonitor = nvinfer1::IProgressMonitor;
+using TimingCacheKey = nvinfer1::TimingCacheKey;
+using TimingCacheValue = nvinfer1::TimingCacheValue;
+} // namespace v_1_0
 
 } // namespace nvinfer1
 

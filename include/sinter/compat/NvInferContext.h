@@ -23,6 +23,23 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     ICudaEngine const &getEngine() const noexcept { return *engine_; }
     void setName(char const *name) noexcept { name_ = name; }
     char const *getName() const noexcept { return name_.c_str(); }
+    /* A new object, which the caller deletes. */
+    IRuntimeConfig *getRuntimeConfig() const noexcept
+    {
+        auto *made = new (std::nothrow) IRuntimeConfig();
+        if (made)
+            made->setExecutionContextAllocationStrategy(
+                memory_ == SINTER_MEMORY_USER     ? ExecutionContextAllocationStrategy::kUSER_MANAGED
+                : memory_ == SINTER_MEMORY_STATIC ? ExecutionContextAllocationStrategy::kSTATIC
+                                                  : ExecutionContextAllocationStrategy::kON_PROFILE_CHANGE);
+        return made;
+    }
+    /* An engine runs on one device. */
+    bool setCommunicator(void *communicator) noexcept
+    {
+        if (communicator) fail(SINTER_UNSUPPORTED, "an engine runs on one device, so it takes no communicator");
+        return !communicator;
+    }
     void setDebugSync(bool) noexcept {}
     bool getDebugSync() const noexcept { return false; }
 

@@ -21,7 +21,10 @@ SINTER_TRT_ENUM(ActivationType, SINTER_ACTIVATION_MAP)
 SINTER_TRT_ENUM(PoolingType, SINTER_POOLING_MAP)
 SINTER_TRT_ENUM(ElementWiseOperation, SINTER_ELEMENTWISE_MAP)
 SINTER_TRT_ENUM(UnaryOperation, SINTER_UNARY_MAP)
-SINTER_TRT_ENUM(ReduceOperation, SINTER_REDUCTION_MAP)
+/* kNONE: of collective operations that reduce nothing. */
+#define SINTER_TRT_REDUCTION_MAP(X) SINTER_REDUCTION_MAP(X) X(NONE, 5, "none")
+SINTER_TRT_ENUM(ReduceOperation, SINTER_TRT_REDUCTION_MAP)
+#undef SINTER_TRT_REDUCTION_MAP
 SINTER_TRT_ENUM(ScaleMode, SINTER_SCALE_MODE_MAP)
 SINTER_TRT_ENUM(MatrixOperation, SINTER_MATRIX_MAP)
 SINTER_TRT_ENUM(TopKOperation, SINTER_TOPK_MAP)
@@ -42,6 +45,7 @@ SINTER_TRT_ENUM(AttentionNormalizationOp, SINTER_NORM_OP_MAP)
 SINTER_TRT_ENUM(CausalMaskKind, SINTER_CAUSAL_MAP)
 SINTER_TRT_ENUM(KVCacheMode, SINTER_CACHE_MODE_MAP)
 SINTER_TRT_ENUM(MoEActType, SINTER_MOE_MAP)
+SINTER_TRT_ENUM(AttentionIOForm, SINTER_FORM_MAP)
 enum class LayerType : int32_t {
     SINTER_LAYER_KIND_MAP(SINTER_TRT_VALUE) kPLUGIN_V2 = 21, kPLUGIN_V3 = 46, kATTENTION_INPUT = 51,
     kATTENTION_OUTPUT = 52, kKVCACHE_UPDATE = 54
@@ -50,10 +54,17 @@ enum class LayerType : int32_t {
 #undef SINTER_TRT_ONE
 #undef SINTER_TRT_VALUE
 using ResizeMode = InterpolationMode;
+enum class CollectiveOperation : int32_t {
+    kALL_REDUCE = 0, kALL_GATHER = 1, kBROADCAST = 2, kREDUCE = 3, kREDUCE_SCATTER = 4, kALL_TO_ALL = 5, kGATHER = 6,
+    kSCATTER = 7
+};
+template <> constexpr int32_t EnumMax<CollectiveOperation>() noexcept { return 8; }
 /* clang-format on */
 
 class INetworkDefinition;
 class ILayer;
+class ILoop;
+class IIfConditional;
 
 /* A tensor of a network. */
 class ITensor : public detail::reporter {
@@ -216,9 +227,25 @@ class ILayer : public detail::reporter {
         (void)attempt([&] { sinter::call(sinter_layer_set_metadata, c_, text); });
     }
     char const *getMetadata() const noexcept { return sinter_layer_metadata(c_); }
+    /* An engine runs on one device. */
+    bool setNbRanks(int32_t ranks) noexcept
+    {
+        if (ranks != 1) fail(SINTER_UNSUPPORTED, "a layer has 1 rank, not " + std::to_string(ranks));
+        return ranks == 1;
+    }
+    int32_t getNbRanks() const noexcept { return 1; }
     sinter_layer *get() const { return c_; }
 
   protected:
+    /* An input that a layer can do without: nullptr is none. */
+    bool put_input(int32_t index, ITensor *tensor) noexcept
+    {
+        return attempt([&] {
+            sinter::call(sinter_layer_set_input, c_, static_cast<uint32_t>(index), tensor ? tensor->get() : nullptr);
+        });
+    }
+    INetworkDefinition *network() const { return network_; }
+    ITensor *get_input(int32_t index) const noexcept { return index < getNbInputs() ? getInput(index) : nullptr; }
     template <class T> bool put(char const *name, T const &value) const noexcept
     {
         return attempt([&] { sinter::layer(c_).set(name, value); });
@@ -287,6 +314,13 @@ class ILayer : public detail::reporter {
 #define INTEGER(Type, Name, param)                                                                   \
     void set##Name(Type value) noexcept { (void)put(param, static_cast<int64_t>(value)); }           \
     Type get##Name() const noexcept { return static_cast<Type>(integer(param)); }
+/* The same, where upstream says whether the value was taken. */
+#define CHOICE(Type, Name, param)                                                                    \
+    bool set##Name(Type value) noexcept { return put(param, static_cast<int64_t>(value)); }          \
+    Type get##Name() const noexcept { return static_cast<Type>(integer(param)); }
+#define OPTIONAL_INPUT(Name, index)                                                                  \
+    bool     set##Name(ITensor *tensor) noexcept { return put_input(index, tensor); }                \
+    ITensor *get##Name() const noexcept { return get_input(index); }
 #define REAL(Name, param)                                                                            \
     void  set##Name(float value) noexcept { (void)put(param, static_cast<double>(value)); }          \
     float get##Name() const noexcept { return static_cast<float>(real(param)); }
@@ -321,12 +355,13 @@ class ILayer : public detail::reporter {
         setPostPadding(value);                                                                       \
     }                                                                                                \
     Dims getPaddingNd() const noexcept { return getPrePadding(); }
-#define LAYER_CLASS(Name, ...)                                                                       \
-    class Name : public ILayer {                                                                     \
+#define DERIVED_CLASS(Name, Base, ...)                                                              \
+    class Name : public Base {                                                                       \
     public:                                                                                          \
-        using ILayer::ILayer;                                                                        \
+        using Base::Base;                                                                            \
         __VA_ARGS__                                                                                  \
     };
+#define LAYER_CLASS(Name, ...) DERIVED_CLASS(Name, ILayer, __VA_ARGS__)
 /* Names of TensorRT 8 and before for the same, of two axes. */
 #define OLD_NAME(Name, Now)                                                                          \
     void   set##Name(DimsHW value) noexcept { set##Now(value); }                                     \
@@ -430,7 +465,29 @@ LAYER_CLASS(IAssertionLayer, TEXT(void, Message, "message"))
 LAYER_CLASS(IQuantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
 LAYER_CLASS(IDequantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
 LAYER_CLASS(IDynamicQuantizeLayer, INTEGER(int32_t, Axis, "axis") INTEGER(int32_t, BlockSize, "block_size")
-    TYPE(ToType, "to_type") TYPE(ScaleType, "scale_type"))
+    TYPE(ToType, "to_type") TYPE(ScaleType, "scale_type")
+    /* Blocks lie along one axis: the other sizes are 1. */
+    void setBlockShape(Dims const &shape) noexcept
+    {
+        int32_t wide = 0;
+        for (int32_t i = 0; i < shape.nbDims; i++) wide += shape.d[i] != 1;
+        if (wide != 1)
+            return fail(SINTER_UNSUPPORTED, "blocks lie along one axis, and this shape has " + std::to_string(wide) +
+                                                " sizes that are not 1");
+        for (int32_t i = 0; i < shape.nbDims; i++) {
+            if (shape.d[i] == 1) continue;
+            setAxis(i);
+            setBlockSize(static_cast<int32_t>(shape.d[i]));
+        }
+    }
+    Dims getBlockShape() const noexcept
+    {
+        Dims made = getInput(0)->getDimensions();
+        const int32_t axis = getAxis();
+        for (int32_t i = 0; i < made.nbDims; i++)
+            made.d[i] = i == (axis < 0 ? axis + made.nbDims : axis) ? getBlockSize() : 1;
+        return made;
+    })
 LAYER_CLASS(IScatterLayer, INTEGER(ScatterMode, Mode, "mode") INTEGER(int32_t, Axis, "axis"))
 LAYER_CLASS(IEinsumLayer, TEXT(bool, Equation, "equation"))
 LAYER_CLASS(IOneHotLayer, INTEGER(int32_t, Axis, "axis"))
@@ -442,21 +499,104 @@ LAYER_CLASS(INMSLayer, INTEGER(BoundingBoxFormat, BoundingBoxFormat, "bounding_b
 LAYER_CLASS(IReverseSequenceLayer, INTEGER(int32_t, BatchAxis, "batch_axis")
     INTEGER(int32_t, SequenceAxis, "sequence_axis"))
 LAYER_CLASS(INormalizationLayer, INTEGER(uint32_t, Axes, "axes") REAL(Epsilon, "epsilon")
-    INTEGER(int64_t, NbGroups, "groups"))
+    INTEGER(int64_t, NbGroups, "groups")
+    bool isV2() const noexcept { return is_v2_; }
+    void set_v2() { is_v2_ = true; }
+private:
+    bool is_v2_ = false;)
 LAYER_CLASS(ICumulativeLayer, INTEGER(CumulativeOperation, Operation, "op") INTEGER(bool, Exclusive, "exclusive")
     INTEGER(bool, Reverse, "reverse"))
-LAYER_CLASS(IAttention, INTEGER(AttentionNormalizationOp, NormalizationOperation, "norm_op")
-    INTEGER(CausalMaskKind, CausalKind, "causal_kind") INTEGER(bool, Decomposable, "decomposable")
+LAYER_CLASS(IAttention, CHOICE(AttentionNormalizationOp, NormalizationOperation, "norm_op")
+    CHOICE(CausalMaskKind, CausalKind, "causal_kind") CHOICE(bool, Decomposable, "decomposable")
+    CHOICE(AttentionIOForm, QueryForm, "query_form") CHOICE(AttentionIOForm, KeyValueForm, "key_value_form")
+    OPTIONAL_INPUT(QueryLengths, 5) OPTIONAL_INPUT(KeyValueLengths, 6)
     bool setCausal(bool is_causal) noexcept
     {
-        return put("causal_kind", is_causal ? CausalMaskKind::kUPPER_LEFT : CausalMaskKind::kNONE);
+        return setCausalKind(is_causal ? CausalMaskKind::kUPPER_LEFT : CausalMaskKind::kNONE);
     }
     bool getCausal() const noexcept { return getCausalKind() != CausalMaskKind::kNONE; }
-    bool setMask(ITensor &mask) noexcept { setInput(3, mask); return true; }
-    ITensor *getMask() const noexcept { return getNbInputs() > 3 ? getInput(3) : nullptr; })
+    bool setMask(ITensor &mask) noexcept { return put_input(3, &mask); }
+    ITensor *getMask() const noexcept { return get_input(3); }
+    bool setNormalizationQuantizeScale(ITensor &scale) noexcept { return put_input(4, &scale); }
+    ITensor *getNormalizationQuantizeScale() const noexcept { return get_input(4); }
+    bool setNormalizationQuantizeToType(DataType type) noexcept
+    {
+        return attempt([&] { sinter::layer(get()).set("normalization_quantize_to_type", detail::from(type)); });
+    }
+    DataType getNormalizationQuantizeToType() const noexcept
+    {
+        return guard(DataType::kFLOAT, [&] {
+            return detail::from(static_cast<sinter_dtype>(integer("normalization_quantize_to_type")));
+        });
+    }
+    bool setInput(int32_t index, ITensor &tensor) noexcept { return put_input(index, &tensor); }
+    bool setName(char const *name) noexcept
+    {
+        return attempt([&] { sinter::call(sinter_layer_set_name, get(), name); });
+    }
+    bool setMetadata(char const *text) noexcept
+    {
+        return attempt([&] { sinter::call(sinter_layer_set_metadata, get(), text); });
+    })
+/* Kinds that hold attention's boundary upstream. Here attention is one layer, and no layer is of these classes. */
+LAYER_CLASS(IAttentionBoundaryLayer, IAttention *getAttention() const noexcept { return nullptr; })
+DERIVED_CLASS(IAttentionInputLayer, IAttentionBoundaryLayer, )
+DERIVED_CLASS(IAttentionOutputLayer, IAttentionBoundaryLayer, )
 LAYER_CLASS(IRotaryEmbeddingLayer, INTEGER(bool, Interleaved, "interleaved")
     INTEGER(int32_t, RotaryEmbeddingDim, "rotary_embedding_dim"))
-LAYER_CLASS(IKVCacheUpdateLayer, INTEGER(KVCacheMode, CacheMode, "cache_mode"))
+LAYER_CLASS(IKVCacheUpdateLayer, CHOICE(KVCacheMode, CacheMode, "cache_mode")
+    /* Updates are padded, and whole. */
+    bool setUpdateForm(AttentionIOForm form) noexcept
+    {
+        const bool is_padded = form == AttentionIOForm::kPADDED_BHND;
+        if (!is_padded) fail(SINTER_UNSUPPORTED, "an update of a cache is kPADDED_BHND");
+        return is_padded;
+    }
+    AttentionIOForm getUpdateForm() const noexcept { return AttentionIOForm::kPADDED_BHND; }
+    bool setUpdateLengths(ITensor *lengths) noexcept
+    {
+        if (lengths) fail(SINTER_UNSUPPORTED, "an update of a cache has no lengths: slice it before");
+        return !lengths;
+    }
+    ITensor *getUpdateLengths() const noexcept { return nullptr; })
+/* Inputs: hidden states, experts, scores; weights of gate, up and down; their biases; a scale. */
+LAYER_CLASS(IMoELayer,
+    void setGatedWeights(ITensor &gate, ITensor &up, ITensor &down, MoEActType type) noexcept
+    {
+        put_inputs(3, gate, up, down);
+        setActivationType(type);
+    }
+    void setGatedBiases(ITensor &gate, ITensor &up, ITensor &down) noexcept { put_inputs(6, gate, up, down); }
+    INTEGER(MoEActType, ActivationType, "activation_type") TYPE(QuantizationToType, "quantization_to_type")
+    void setQuantizationStatic(ITensor &scale, DataType type) noexcept
+    {
+        (void)put_input(9, &scale);
+        setQuantizationToType(type);
+    }
+    void setQuantizationDynamicDblQ(ITensor &, DataType, Dims const &, DataType) noexcept { refuse_blocks(); }
+    void setQuantizationBlockShape(Dims const &) noexcept { refuse_blocks(); }
+    Dims getQuantizationBlockShape() const noexcept { return Dims(); }
+    void setDynQOutputScaleType(DataType) noexcept { refuse_blocks(); }
+    DataType getDynQOutputScaleType() const noexcept { return DataType::kFLOAT; }
+    REAL(SwigluParamLimit, "swiglu_limit") REAL(SwigluParamAlpha, "swiglu_alpha") REAL(SwigluParamBeta, "swiglu_beta")
+    void setSwigluParams(float limit, float alpha, float beta) noexcept
+    {
+        setSwigluParamLimit(limit);
+        setSwigluParamAlpha(alpha);
+        setSwigluParamBeta(beta);
+    }
+private:
+    void put_inputs(int32_t first, ITensor &a, ITensor &b, ITensor &c) noexcept
+    {
+        (void)put_input(first, &a);
+        (void)put_input(first + 1, &b);
+        (void)put_input(first + 2, &c);
+    }
+    void refuse_blocks() noexcept
+    {
+        fail(SINTER_UNSUPPORTED, "activations of experts are quantised by one scale: setQuantizationStatic");
+    })
+LAYER_CLASS(IDistCollectiveLayer, )
 LAYER_CLASS(IShuffleLayer, SIZES(ReshapeDimensions, "reshape") INTEGER(bool, ZeroIsPlaceholder, "zero_is_placeholder")
     void setFirstTranspose(Permutation p) noexcept { transpose("first_transpose", p); }
     void setSecondTranspose(Permutation p) noexcept { transpose("second_transpose", p); }
@@ -479,17 +619,21 @@ private:
     })
 LAYER_CLASS(IPluginV2Layer, )
 LAYER_CLASS(IPluginV3Layer, )
-LAYER_CLASS(ITripLimitLayer,
+LAYER_CLASS(ILoopBoundaryLayer, inline ILoop *getLoop() const noexcept;)
+LAYER_CLASS(IIfConditionalBoundaryLayer, inline IIfConditional *getConditional() const noexcept;)
+DERIVED_CLASS(ITripLimitLayer, ILoopBoundaryLayer,
     TripLimit getTripLimit() const noexcept { return static_cast<TripLimit>(integer("kind")); })
-LAYER_CLASS(IRecurrenceLayer, )
-LAYER_CLASS(IIteratorLayer, INTEGER(int32_t, Axis, "axis") INTEGER(bool, Reverse, "reverse"))
-LAYER_CLASS(ILoopOutputLayer, INTEGER(int32_t, Axis, "axis")
+DERIVED_CLASS(IRecurrenceLayer, ILoopBoundaryLayer, )
+DERIVED_CLASS(IIteratorLayer, ILoopBoundaryLayer, INTEGER(int32_t, Axis, "axis") INTEGER(bool, Reverse, "reverse"))
+DERIVED_CLASS(ILoopOutputLayer, ILoopBoundaryLayer, INTEGER(int32_t, Axis, "axis")
     LoopOutput getLoopOutput() const noexcept { return static_cast<LoopOutput>(integer("kind")); })
-LAYER_CLASS(IConditionLayer, )
-LAYER_CLASS(IIfConditionalInputLayer, )
-LAYER_CLASS(IIfConditionalOutputLayer, )
+DERIVED_CLASS(IConditionLayer, IIfConditionalBoundaryLayer, )
+DERIVED_CLASS(IIfConditionalInputLayer, IIfConditionalBoundaryLayer, )
+DERIVED_CLASS(IIfConditionalOutputLayer, IIfConditionalBoundaryLayer, )
 
 #undef INTEGER
+#undef CHOICE
+#undef OPTIONAL_INPUT
 #undef REAL
 #undef SIZES
 #undef SPATIAL
@@ -499,6 +643,7 @@ LAYER_CLASS(IIfConditionalOutputLayer, )
 #undef TEXT
 #undef OLD_NAME
 #undef LAYER_CLASS
+#undef DERIVED_CLASS
 #undef CONVOLVES
 /* clang-format on */
 

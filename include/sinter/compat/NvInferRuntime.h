@@ -94,6 +94,28 @@ class IRuntimeConfig {
     ExecutionContextAllocationStrategy strategy_ = ExecutionContextAllocationStrategy::kSTATIC;
 };
 
+/* For libraries that log through the application's logger. Nothing here asks for one: builders and runtimes are given
+ * theirs. */
+class ILoggerFinder : public IVersionedInterface {
+  public:
+    virtual ILogger *findLogger() = 0;
+};
+
+/* Upstream has these interfaces in namespaces of their versions, too. */
+namespace v_1_0 {
+using ILogger = nvinfer1::ILogger;
+using ILoggerFinder = nvinfer1::ILoggerFinder;
+using IErrorRecorder = nvinfer1::IErrorRecorder;
+using IGpuAllocator = nvinfer1::IGpuAllocator;
+using IGpuAsyncAllocator = nvinfer1::IGpuAsyncAllocator;
+using IStreamReader = nvinfer1::IStreamReader;
+using IStreamReaderV2 = nvinfer1::IStreamReaderV2;
+using IStreamWriter = nvinfer1::IStreamWriter;
+using IProfiler = nvinfer1::IProfiler;
+using IOutputAllocator = nvinfer1::IOutputAllocator;
+using IDebugListener = nvinfer1::IDebugListener;
+} // namespace v_1_0
+
 class IExecutionContext;
 class IEngineInspector;
 
@@ -187,6 +209,10 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
                                                        : bytes);
     }
     int64_t getMinimumWeightStreamingBudget() const noexcept { return 0; }
+    int64_t getWeightStreamingScratchMemorySize() const noexcept
+    {
+        return stat(&sinter_engine_info::weight_scratch_size);
+    }
     int64_t getWeightStreamingBudgetV2() const noexcept { return stat(&sinter_engine_info::weight_budget); }
     int64_t getWeightStreamingAutomaticBudget() const noexcept
     {
@@ -315,9 +341,60 @@ class IEngineInspector : public detail::reporter {
             return text_.c_str();
         });
     }
+    /* One step, counted over all profiles. kONELINE: its name. */
+    char const *getLayerInformation(int32_t index, LayerInformationFormat format) const noexcept
+    {
+        return guard(static_cast<char const *>(nullptr), [&] {
+            const std::string all = engine_->engine().print(SINTER_PRINT_JSON);
+            std::vector<std::string> const list = steps(all);
+            if (index < 0 || static_cast<size_t>(index) >= list.size())
+                throw sinter::error(SINTER_INVALID_ARG, "layer " + std::to_string(index) + " of an engine that has " +
+                                                            std::to_string(list.size()));
+            text_ = list[static_cast<size_t>(index)];
+            if (format == LayerInformationFormat::kONELINE) text_ = member(text_, "name");
+            return text_.c_str();
+        });
+    }
     void destroy() noexcept { delete this; }
 
   private:
+    /* Where the string that begins at the quote `at` ends: behind its last quote. */
+    static size_t behind_string(std::string const &json, size_t at)
+    {
+        for (at++; at < json.size() && json[at] != '"'; at++)
+            if (json[at] == '\\') at++;
+        return at + 1;
+    }
+    /* The objects of each list "steps". */
+    static std::vector<std::string> steps(std::string const &json)
+    {
+        std::vector<std::string> made;
+        static const char head[] = "\"steps\":[";
+        size_t at = json.find(head);
+        for (; at != std::string::npos; at = json.find(head, at)) {
+            size_t first = 0;
+            int depth = 0;
+            for (at += sizeof head - 1; at < json.size() && (depth || json[at] != ']');) {
+                if (json[at] == '"') {
+                    at = behind_string(json, at);
+                    continue;
+                }
+                if (json[at] == '{' && depth++ == 0) first = at;
+                if (json[at] == '}' && --depth == 0) made.push_back(json.substr(first, at + 1 - first));
+                at++;
+            }
+        }
+        return made;
+    }
+    /* The text of a member, as it is written. */
+    static std::string member(std::string const &object, char const *name)
+    {
+        const std::string head = "\"" + std::string(name) + "\":\"";
+        const size_t at = object.find(head);
+        if (at == std::string::npos) return "";
+        const size_t from = at + head.size();
+        return object.substr(from, behind_string(object, from - 1) - 1 - from);
+    }
     ICudaEngine const *engine_;
     IExecutionContext const *context_ = nullptr;
     mutable std::string text_;

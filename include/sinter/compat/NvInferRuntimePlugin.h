@@ -84,9 +84,16 @@ struct PluginFieldCollection {
 
 /* IPluginV2, IPluginV2Ext and IPluginV2IOExt see sizes without the batch, which is axis 0 of each input and output. The
  * other sizes of their inputs have to be known when the engine is built. */
+static constexpr int32_t kPLUGIN_VERSION_PYTHON_BIT = 0x40;
+enum class PluginVersion : uint8_t {
+    kV2 = 0, kV2_EXT = 1, kV2_IOEXT = 2, kV2_DYNAMICEXT = 3, kV2_DYNAMICEXT_PYTHON = kPLUGIN_VERSION_PYTHON_BIT | 3
+};
+enum class PluginCreatorVersion : int32_t { kV1 = 0, kV1_PYTHON = kPLUGIN_VERSION_PYTHON_BIT };
+
 class IPluginV2 {
   public:
     virtual ~IPluginV2() = default;
+    virtual int32_t getTensorRTVersion() const noexcept { return NV_TENSORRT_VERSION; }
     virtual AsciiChar const *getPluginType() const = 0;
     virtual AsciiChar const *getPluginVersion() const = 0;
     virtual int32_t getNbOutputs() const = 0;
@@ -257,6 +264,10 @@ using IPluginV3OneCore = nvinfer1::IPluginV3OneCore;
 using IPluginV3OneBuild = nvinfer1::IPluginV3OneBuild;
 using IPluginV3OneRuntime = nvinfer1::IPluginV3OneRuntime;
 using IPluginCreatorV3One = nvinfer1::IPluginCreatorV3One;
+using IPluginCapability = nvinfer1::IPluginCapability;
+using IPluginResource = nvinfer1::IPluginResource;
+using IPluginCreatorInterface = nvinfer1::IPluginCreatorInterface;
+using IPluginCreator = nvinfer1::IPluginCreator;
 } // namespace v_1_0
 namespace v_2_0 {
 using IPluginV3OneBuild = nvinfer1::IPluginV3OneBuildV2;

@@ -44,6 +44,16 @@ class IParserError {
     virtual int32_t localFunctionStackSize() const { return 0; }
 };
 
+namespace detail {
+/* Of a model, values come from its own bytes and from the files that it names. */
+template <class Reporter> bool refuse(Reporter &r, char const *name) noexcept
+{
+    r.fail(SINTER_UNSUPPORTED, std::string("initializer '") + (name ? name : "") +
+                                   "' cannot be given apart from the model, but in it or as external data");
+    return false;
+}
+} // namespace detail
+
 /* Adds models to a network. The network may outlive it. */
 class IParser : public nvinfer1::detail::reporter {
   public:
@@ -66,6 +76,16 @@ class IParser : public nvinfer1::detail::reporter {
                            : sinter_parser_parse_memory(c_.get(), model, size, e);
         });
     }
+    /* parse() in two steps. The caller keeps the model and the path until the second one. */
+    bool loadModelProto(void const *model, size_t size, char const *path = nullptr) noexcept
+    {
+        model_ = model;
+        size_ = size;
+        path_ = path;
+        return model != nullptr;
+    }
+    bool loadInitializer(char const *name, void const *, size_t) noexcept { return detail::refuse(*this, name); }
+    bool parseModelProto() noexcept { return model_ && parse(model_, size_, path_); }
     int getNbErrors() const noexcept { return static_cast<int>(errors_.size()); }
     IParserError const *getError(int i) const noexcept
     {
@@ -236,6 +256,9 @@ class IParser : public nvinfer1::detail::reporter {
     sinter::standard::optional<sinter::network> probe_; /* outlives asked_ */
     std::shared_ptr<sinter_parser> c_, asked_;
     std::vector<int64_t> nodes_;
+    void const *model_ = nullptr;
+    size_t size_ = 0;
+    char const *path_ = nullptr;
     std::deque<one> errors_;
     OnnxParserFlags flags_ = 1;
 };
@@ -276,6 +299,15 @@ class IParserRefitter : public nvinfer1::detail::reporter {
             refitter_.setModel(name);
         });
     }
+    /* refitFromBytes() in two steps. The caller keeps the model until the second one. */
+    bool loadModelProto(void const *model, size_t size, char const * = nullptr) noexcept
+    {
+        model_ = model;
+        size_ = size;
+        return model != nullptr;
+    }
+    bool loadInitializer(char const *name, void const *, size_t) noexcept { return detail::refuse(*this, name); }
+    bool refitModelProto() noexcept { return model_ && refitFromBytes(model_, size_); }
     int32_t getNbErrors() const noexcept { return 0; }
     IParserError const *getError(int32_t) const noexcept { return nullptr; }
     void clearErrors() noexcept {}
@@ -283,6 +315,8 @@ class IParserRefitter : public nvinfer1::detail::reporter {
   private:
     nvinfer1::IRefitter &refitter_;
     std::string own_;
+    void const *model_ = nullptr;
+    size_t size_ = 0;
 };
 inline IParserRefitter *createParserRefitter(nvinfer1::IRefitter &refitter, nvinfer1::ILogger &logger) noexcept
 {
