@@ -798,12 +798,14 @@ static void newer_calls()
     owned<INetworkDefinition> network(builder->createNetworkV2(0));
     ITensor *x = network->addInput("x", DataType::kFLOAT, Dims2(4, 32));
     IDynamicQuantizeLayer *q = network->addDynamicQuantizeV2(*x, Dims2(1, 16), DataType::kFP4, DataType::kFP8);
-    CHECK(q->getAxis() == 1 && q->getBlockSize() == 16 && q->getBlockShape().d[1] == 16 && q->getBlockShape().d[0] == 1);
+    CHECK(q->getAxis() == 1 && q->getBlockSize() == 16);
+    CHECK(q->getBlockShape().d[1] == 16 && q->getBlockShape().d[0] == 1);
     q->setBlockShape(Dims2(2, 16));
     CHECK(logger.has("2 sizes that are not 1") && q->getBlockSize() == 16);
     ITensor &scale = *network->addConstant(Dims2(1, 32), Weights{ DataType::kFLOAT, std::vector<float>(32).data(), 32 })
                           ->getOutput(0);
-    CHECK(network->addNormalizationV2(*x, scale, scale, 2)->isV2() && !network->addNormalization(*x, scale, scale, 2)->isV2());
+    CHECK(network->addNormalizationV2(*x, scale, scale, 2)->isV2());
+    CHECK(!network->addNormalization(*x, scale, scale, 2)->isV2());
     CHECK(!network->addDistCollective(*x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, nullptr, 0) &&
           logger.has("one device"));
     CHECK(!network->markUnfusedTensorsAsDebugTensors() && network->unmarkUnfusedTensorsAsDebugTensors());
