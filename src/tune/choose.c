@@ -270,12 +270,12 @@ static sinter_status run_race(asking *a, candidate *list, uint32_t count)
 /* Fills the times of all in the list. */
 static sinter_status times_of(asking *a, candidate *list, uint32_t count)
 {
-    double best = 0;
+    double best = INFINITY; /* 0 where there is nothing to do */
     for (uint32_t i = 0; i < count; i++) {
-        TRY(time_of(a, &list[i], best));
-        if (isfinite(list[i].time.ns) && (best <= 0 || list[i].time.ns < best)) best = list[i].time.ns;
+        TRY(time_of(a, &list[i], isfinite(best) ? best : 0));
+        best = fmin(best, list[i].time.ns);
     }
-    if (best > 0) return a->is_new && best < TUNE_HUGE_NS ? run_race(a, list, count) : SINTER_OK;
+    if (isfinite(best)) return a->is_new && best > 0 && best < TUNE_HUGE_NS ? run_race(a, list, count) : SINTER_OK;
     if (a->failed) {
         *a->e->error = a->why;
         return NOTE(a->e, a->failed, "each of the %u kernels that were tried for '%s' failed", count, a->text);

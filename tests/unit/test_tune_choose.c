@@ -272,6 +272,20 @@ static void the_huge_are_run_once(void)
     }
 }
 
+/* What has no elements takes no time. */
+static void nothing_takes_no_time(void)
+{
+    rig r;
+    uint32_t got;
+    if (!start(&r)) return;
+    set_world(0, 0);
+    CHECK_EQ(choose(&r, false, &got), SINTER_OK);
+    CHECK_EQ(got, 0);
+    CHECK_EQ(choose(&r, true, &got), SINTER_OK);
+    CHECK_EQ(got, 0);
+    stop(&r);
+}
+
 static const char path[] = "test_tune_choose.timings";
 
 static void failures_are_skipped(void)
@@ -356,6 +370,7 @@ static const test tests[] = {
     T(drift_does_not_decide),
     T(the_short_are_measured),
     T(the_huge_are_run_once),
+    T(nothing_takes_no_time),
     T(failures_are_skipped),
     T(all_fail),
     T(the_dead_accuse_one),
