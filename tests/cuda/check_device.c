@@ -2,7 +2,7 @@
 /* check_device.c - CUDA's kernels on a GPU against the reference, on problem lines.
  *
  *     cuda_check_device [-v] [--gpu N] [--kernel NAME | --row NAME] [--tactics N] [--cases N] [--repeat N] [--separate]
- *                       [--jobs N] [--seconds N] [--rows] [FILE | LINE ...]
+ *                       [--jobs N] [--seconds N] [--units N] [--rows] [FILE | LINE ...]
  *
  * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it (--kernel: whose name
  * has NAME in it; --row: whose name it is; --rows prints them, and the GPU), with its tactics (--tactics: the first so
@@ -18,7 +18,8 @@
  *
  * Codes are compiled first, all cores at once, into the kernel cache. Then so many processes (--jobs; 0: this one)
  * share the lines, so a kernel that kills its context or does not end takes one run with it. --seconds: no line is
- * begun after so many, and those that are left are counted. Exit status 77: no GPU. */
+ * begun after so many, and those that are left are counted. --units: tactics are those of a chip of so many
+ * multiprocessors, so a small problem has several tiles for each block that stays. Exit status 77: no GPU. */
 #include "base/hash.h"
 #include "base/os.h"
 #include "case_lines.h"
@@ -67,7 +68,7 @@ typedef struct board {
 typedef struct runner {
     case_rig rig;
     const char *gpu, *kernel_name, *row_name;
-    uint32_t tactics, cases, jobs;
+    uint32_t tactics, cases, jobs, units;
     uint64_t end_ns; /* 0: no end */
     bool is_verbose;
     case_lines lines;
@@ -182,7 +183,12 @@ static bool run_line(runner *r, uint32_t index, uint32_t first)
         (void)__sync_fetch_and_add(&r->board->unsteady, r->device.unsteady);
         r->device.unsteady = 0;
         if (wrong) report(r, c, why);
-        if (r->is_verbose) say("%-4s %s %u %s\n", wrong ? "bad" : "ok", k->name, c->tactic, r->lines.at[line].at);
+        if (r->is_verbose) {
+            text name;
+            print_tactic(r, c, &name);
+            say("%-4s %s %s %s\n", wrong ? "bad" : "ok", k->name, name.at ? name.at : "", r->lines.at[line].at);
+            text_deinit(&name);
+        }
         if (wrong && r->device.last == SINTER_DEVICE) return false;
     }
     arena_rewind(&r->rig.a, mark);
@@ -369,6 +375,7 @@ static int look(runner *r)
         return 77;
     }
     r->board->target = r->device.target;
+    if (r->units) r->board->target.units = r->units;
     text name;
     text_init(&name, &r->rig.e);
     backend_find("cuda")->describe(r->device.device, &name);
@@ -447,6 +454,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--repeat") && has_next) r.device.repeat = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--seconds") && has_next)
             r.end_ns = os_time_ns() + (uint64_t)atoi(argv[++i]) * 1000000000u;
+        else if (!strcmp(argv[i], "--units") && has_next) r.units = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
         else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&r.lines, argv[i]);
         else wrong = case_lines_read(&r.rig, argv[i], &r.lines);
