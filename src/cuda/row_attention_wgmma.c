@@ -49,11 +49,12 @@ uint32_t attention_boxes(int64_t elements)
     return (uint32_t)((elements + BOX - 1) / BOX);
 }
 
-/* Queries, where results are put together later, too; two tiles of keys and values. */
+/* Queries, where results are put together later, too; two tiles of keys and values, and of masks. */
 static uint32_t shared_of(const problem *p, hopper_tactic h)
 {
     const uint32_t k = attention_boxes(attention_depth(p)), v = attention_boxes(attention_width(p)), y = k > v ? k : v;
-    return h.consumers * 64u * y * LINE + 2 * h.bn8 * 8u * (k + v) * LINE + BARRIERS;
+    return h.consumers * 64u * y * LINE + 2 * h.bn8 * 8u * (k + v) * LINE + BARRIERS +
+           (attention_is_keyed(p) ? h.consumers * 2u * h.bn8 * 8u * 4 : 0);
 }
 
 static uint32_t threads_of(hopper_tactic h)
@@ -70,7 +71,10 @@ static bool fits(const problem *p, hopper_tactic h)
     /* Registers are shared out to four warps at a time; where a warpgroup produces, it hands its own over. */
     const uint32_t warps = (threads_of(h) / 32 * h.blocks + 3) / 4 * 4, even = 65536 / (32 * warps) / 8 * 8;
     const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
-    const uint32_t work = (h.has_overlap ? 26 : 12) + (attention_is_plain(p) ? 0 : bn / 4 + 8);
+    const uint32_t masks = attention_is_plain(p)   ? 0
+                           : attention_is_keyed(p) ? 8
+                                                   : bn / 4 + 8,
+                   work = (h.has_overlap ? 26 : 12) + masks;
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
 }
@@ -128,7 +132,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double is_hidden = (h.has_overlap ? 0.5 : 0) + (h.has_turns ? 0.1 : 0) + 0.15 * h.blocks;
     const double hidden = (products < powers ? products : powers) * (is_hidden < 0.8 ? is_hidden : 0.8);
     double tile = products + powers - hidden + 150;
-    if (!attention_is_plain(p)) tile += 0.05 * bn * rows;
+    if (!attention_is_plain(p)) tile += (attention_is_keyed(p) ? 0.01 : 0.05) * bn * rows;
     if (a->causal && (double)k->dim[2].opt > rows) tiles = tiles * 0.5 + rows / bn;
     /* Blocks that share a multiprocessor take their turns on it. */
     const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;

@@ -12,6 +12,7 @@
  *
  *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
+ *   KEYED  the mask is the same for all queries of a head: it comes a tile ahead, through shared memory
  *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
  *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
  *   TRIGGER */
@@ -22,7 +23,7 @@ enum { ALONE = BLOCKS == 1 && CONSUMERS > 1, ROWS = 64 * CONSUMERS, THREADS = 12
 enum { K_AT = CONSUMERS * Q_GROUP, V_AT = K_AT + 2 * K_BYTES, BARS_AT = V_AT + 2 * V_BYTES };
 /* Barriers in shared memory, 8 bytes each; those of two are a tile's of either parity. */
 enum { Q_FULL = BARS_AT, Q_EMPTY = Q_FULL + 8, K_FULL = Q_EMPTY + 8, K_EMPTY = K_FULL + 16 };
-enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
+enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16, MASK_AT = V_EMPTY + 16 };      /* masks: two tiles a consumer */
 enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
 enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
@@ -34,8 +35,29 @@ struct rows {
     i32 first;                          /* query */
     float scale, cap, slack;            /* slack: of scores as they are compared */
     float top[2], sum[2];               /* what powers are relative to; this thread's sums of powers */
+#if KEYED
+    float *masks, kept[(BN + 127) / 128];   /* those of the tile to come: this thread's */
+#else
     i64 mask[2];
+#endif
 };
+
+#if KEYED
+/* Fetches this thread's part of the mask of the keys from `key0` on. */
+DEVICE void mask_fetch(const attention_args &a, rows &row, i32 batch, i32 head, i32 key0)
+{
+    for (i32 i = 0; i < (BN + 127) / 128; i++)
+        row.kept[i] = mask_at_key(a, batch, head, key0 + (i32)threadIdx.x % 128 + i * 128);
+}
+
+/* What was fetched, to the whole warpgroup. Its place is the last but one's, which all have read. */
+DEVICE void mask_share(rows &row, i32 tile)
+{
+    for (i32 i = 0; i < (BN + 127) / 128; i++)
+        if (threadIdx.x % 128 + i * 128 < BN) row.masks[(tile & 1) * BN + threadIdx.x % 128 + i * 128] = row.kept[i];
+    sync_some(MEET + threadIdx.x / 128, 128);
+}
+#endif
 
 /* Scores become powers of two of their distance from the maximum. True: the maximum has moved, and earlier sums are to
  * be multiplied by `by`. */
@@ -43,9 +65,15 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
                         bool is_whole)
 {
     [[maybe_unused]] const i32 column = key0 + (lane_id() & 3) * 2, ahead = a.keys - a.queries;
+#if KEYED
+    const float *const masks = row.masks + (key0 / BN & 1) * BN + (lane_id() & 3) * 2;
+#endif
 #if !FOLD
 #pragma unroll
-    for (int j = 0; j < BN / 8; j++)
+    for (int j = 0; j < BN / 8; j++) {
+#if KEYED
+        const vec<float, 2> m = *(const vec<float, 2> *)(masks + j * 8);
+#endif
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             float &x = s[j][2 * r], &y = s[j][2 * r + 1];
@@ -56,7 +84,10 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             x *= row.scale;
             y *= row.scale;
 #endif
-#if MASK
+#if KEYED
+            x = masked(x, m.at[0]);
+            y = masked(y, m.at[1]);
+#elif MASK
             const i32 key = column + j * 8;
             const bool is_row = row.first + 8 * r < a.queries;
             float m0, m1;
@@ -66,6 +97,7 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             y = masked(y, m1);
 #endif
         }
+    }
 #endif
     if (!is_whole)
 #pragma unroll
@@ -236,9 +268,22 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
         for (int r = 0; r < 2; r++) {
             row.top[r] = MINUS_INFINITY;
             row.sum[r] = 0;
+#if !KEYED
             row.mask[r] = x.batch * a.mask_stride[0] + x.head * a.mask_stride[1] +
                           (row.first + 8 * r) * a.mask_stride[2];
+#endif
         }
+#if KEYED
+        row.masks = (float *)(shared + MASK_AT) + group * 2 * BN;
+        mask_fetch(a, row, x.batch, x.head, 0);
+#endif
+        /* Masks of tile t are shared, and those of the next one asked for. */
+        [[maybe_unused]] auto mask_next = [&](i32 t) {
+#if KEYED
+            mask_share(row, t);
+            if (t + 1 < x.tiles) mask_fetch(a, row, x.batch, x.head, (t + 1) * BN);
+#endif
+        };
         /* Up to this key every query of the group sees every key. */
         i32 whole = a.keys;
 #if CAUSAL
@@ -257,6 +302,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             barrier_wait(base + K_FULL + 8 * before, (n / 2) & 1);
             product_begin();
             start_scores(s, q, base + K_AT + before * K_BYTES);
+            mask_next(0);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * before);
             take_powers(a, s, row, by, 0, BN <= whole);
@@ -277,6 +323,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
                 if (group < CONSUMERS - 1) arrive_some(TURN + group + 1, 256);
                 else if (t + 1 < x.tiles) arrive_some(TURN, 256);
 #endif
+                mask_next(t);
                 product_wait<1>();
                 if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
                 const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
@@ -299,6 +346,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             barrier_wait(base + K_FULL + 8 * stage, parity);
             product_begin();
             start_scores(s, q, base + K_AT + stage * K_BYTES);
+            mask_next(t - n);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
             if (take_powers(a, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
