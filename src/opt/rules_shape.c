@@ -164,9 +164,19 @@ static ir_value_id drop_tile(rewriter *r, const match *m)
     return take_input(r, m);
 }
 
+/* Of one part, or of parts of which one alone has elements. */
 static ir_value_id drop_concat(rewriter *r, const match *m)
 {
-    return rw_node(r, m->root)->count_in == 1 ? take_input(r, m) : 0;
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_concat *at = n->attrs;
+    if (n->count_in == 1) return take_input(r, m);
+    ir_value_id part = 0;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (dim_is(r->g->dims, rw_value(r, n->in[i])->dim[at->axis], 0)) continue;
+        if (part) return 0;
+        part = n->in[i];
+    }
+    return part;
 }
 
 static bool pad_at(const rewriter *r, const attrs_pad *at, uint32_t i, int64_t *begin, int64_t *end)

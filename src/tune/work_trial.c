@@ -225,14 +225,37 @@ static double bytes_of(const problem_operand *o)
 }
 
 /* A copy costs a read and a write at the bandwidth of a cache, and a launch. */
-double work_trial_copies_ns(lowering *l, const work_trial *t)
+static double copy_ns(lowering *l, const problem_operand *o)
 {
     kernel_target target;
     l->o->backend->target(l->o->device, &target);
+    return 300 + 4 * bytes_of(o) / (target.bandwidth > 0 ? target.bandwidth : 1e10) * 1e9;
+}
+
+double work_trial_copies_ns(lowering *l, const work_trial *t)
+{
     double ns = 0;
     for (uint32_t i = 0; i < t->p->count_in && i < COUNT_OF(t->convert); i++)
-        if (t->convert[i])
-            ns += 300 + 4 * bytes_of(&t->p->in[i]) / (target.bandwidth > 0 ? target.bandwidth : 1e10) * 1e9;
+        if (t->convert[i]) ns += copy_ns(l, &t->p->in[i]);
+    return ns;
+}
+
+/* An output of the engine is row-major: in another order it is copied once more, in a launch of its own. */
+static double output_copies_ns(lowering *l, const work *w, const work_trial *t)
+{
+    const double launch_ns = l->o->backend->copy ? 1500 : 0;
+    double ns = 0;
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        const problem_operand *o = &t->p->out[i];
+        uint32_t last = 0;
+        bool is_row = true;
+        for (uint32_t k = 0; k < o->rank; k++) {
+            if (o->dim[o->order[k]].max == 1) continue;
+            is_row = is_row && o->order[k] >= last;
+            last = o->order[k];
+        }
+        if (w->out[i].io && !is_row) ns += launch_ns + copy_ns(l, o);
+    }
     return ns;
 }
 
@@ -259,7 +282,7 @@ sinter_status work_trial_best(lowering *l, const work *w, work_trial *best)
             const bool is_new = !convert || t.converts;
             if (is_new) tune_estimate(t.p, l->o, true, &c);
             if (c.kernel) {
-                t.ns = c.ns + work_trial_copies_ns(l, &t);
+                t.ns = c.ns + work_trial_copies_ns(l, &t) + output_copies_ns(l, w, &t);
                 t.kernel = c.kernel;
             }
             if (c.kernel && (!best->p || t.ns < best->ns * 0.98)) *best = t;
