@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_move.c - what slices, concatenations and transposes make of one value becomes one gather.
+ *
+ * Windows that are shifted, cut out and put back together (Liu 2021, Swin) are a dozen copies of the same rows. Where
+ * all of a chain's results come from one value, and runs of its innermost axis stay whole, it says which run lies
+ * where:
+ *
+ *   move(… concat(slice(x), slice(x)) …)  -> reshape(gather(reshape(x), constant)) */
+#include "opt/rewrite.h"
+
+#include <string.h>
+
+/* A gather pays from so many copies on, each of which was a step. Chains that are longer, and results of more or of
+ * shorter runs, are left alone. */
+enum { X };
+enum { COPIES_LEAST = 3, LOOKS_MAX = 128, UNITS_LEAST = 32, UNITS_MOST = 1 << 20, RUN_LEAST = 16 };
+
+typedef struct chain {
+    const ir_graph *g;
+    arena a;
+    ir_value_id source;
+    int64_t run; /* elements of a unit: the source's innermost axis */
+    uint32_t looks, copies;
+} chain;
+
+/* The sizes of a value, the innermost in units. */
+typedef struct grid {
+    int64_t dim[SINTER_RANK_MAX], count;
+    uint32_t rank;
+} grid;
+
+static const ir_node *mover_of(const chain *c, ir_value_id v)
+{
+    const ir_node *n = ir_node_at(c->g, ir_value_at(c->g, v)->producer);
+    return n->op == OP_reshape || n->op == OP_transpose || n->op == OP_slice || n->op == OP_concat ? n : NULL;
+}
+
+static bool grid_of(const chain *c, ir_value_id v, grid *out)
+{
+    const ir_value *x = ir_value_at(c->g, v);
+    *out = (grid){ .count = 1, .rank = x->rank };
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int64_t *d = &out->dim[i];
+        if (!dim_is_const(c->g->dims, x->dim[i], d) || *d <= 0) return false;
+        if (i + 1 == x->rank && *d % c->run) return false;
+        if (i + 1 == x->rank) *d /= c->run;
+        if (*d > UNITS_MOST / out->count) return false;
+        out->count *= *d;
+    }
+    return x->rank > 0;
+}
+
+static int32_t *units_of(chain *c, ir_value_id v);
+
+/* Element i of axis k of the result is `first` + i * step[k] of the input. */
+static int32_t *strided(chain *c, ir_value_id from, const grid *to, int64_t first, const int64_t *step)
+{
+    const int32_t *x = units_of(c, from);
+    int32_t *y = x ? ARENA_NEW(&c->a, int32_t, (size_t)to->count) : NULL;
+    int64_t at[SINTER_RANK_MAX] = { 0 }, place = first;
+    for (int64_t i = 0; y && i < to->count; i++) {
+        y[i] = x[place];
+        for (uint32_t k = to->rank; k-- > 0;) {
+            place += step[k];
+            if (++at[k] < to->dim[k]) break;
+            place -= step[k] * to->dim[k];
+            at[k] = 0;
+        }
+    }
+    return y;
+}
+
+static int32_t *turned(chain *c, const ir_node *n, const grid *from, const grid *to, const int64_t *stride)
+{
+    const attr_ints *perm = &((const attrs_transpose *)n->attrs)->perm;
+    int64_t step[SINTER_RANK_MAX];
+    if (perm->count != from->rank || perm->at[from->rank - 1] != (int64_t)from->rank - 1) return NULL;
+    for (uint32_t i = 0; i < from->rank; i++) step[i] = stride[perm->at[i]];
+    c->copies++;
+    return strided(c, n->in[0], to, 0, step);
+}
+
+static int32_t *cut_out(chain *c, const ir_node *n, const grid *from, const grid *to, const int64_t *stride)
+{
+    const attrs_slice *at = n->attrs;
+    int64_t step[SINTER_RANK_MAX], first = 0;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        const int64_t by = i < at->step.count ? at->step.at[i] : 1, unit = i + 1 < from->rank ? 1 : c->run;
+        int64_t start;
+        if (!dim_is_const(c->g->dims, (dim)at->start.at[i], &start) || start % unit || (unit > 1 && by != 1))
+            return NULL;
+        first += start / unit * stride[i];
+        step[i] = by * stride[i];
+    }
+    return strided(c, n->in[0], to, first, step);
+}
+
+static int32_t *joined(chain *c, const ir_node *n, const grid *to)
+{
+    const int64_t axis = ((const attrs_concat *)n->attrs)->axis;
+    int32_t *y = ARENA_NEW(&c->a, int32_t, (size_t)to->count);
+    int64_t outer = 1, inner = 1, at = 0;
+    for (uint32_t i = 0; i < to->rank; i++) *(i < axis ? &outer : i > axis ? &inner : &at) *= to->dim[i];
+    const int64_t pitch = to->dim[axis] * inner;
+    at = 0;
+    for (uint32_t i = 0; i < n->count_in && y; i++) {
+        grid part;
+        const int32_t *x = grid_of(c, n->in[i], &part) ? units_of(c, n->in[i]) : NULL;
+        if (!x) return NULL;
+        const int64_t size = part.dim[axis] * inner;
+        for (int64_t k = 0; k < outer; k++) memcpy(y + k * pitch + at, x + k * size, (size_t)size * sizeof *y);
+        at += size;
+        c->copies++;
+    }
+    return y;
+}
+
+/* Which of the source's units each of v's is; NULL: it is made otherwise. */
+static int32_t *units_of(chain *c, ir_value_id v)
+{
+    grid from, to;
+    const ir_node *n = mover_of(c, v);
+    if (++c->looks > LOOKS_MAX || !grid_of(c, v, &to)) return NULL;
+    if (v == c->source) {
+        int32_t *y = ARENA_NEW(&c->a, int32_t, (size_t)to.count);
+        for (int64_t i = 0; y && i < to.count; i++) y[i] = (int32_t)i;
+        return y;
+    }
+    if (!n || !grid_of(c, n->in[0], &from)) return NULL;
+    if (n->op == OP_reshape) return units_of(c, n->in[0]);
+    if (n->op == OP_concat) return joined(c, n, &to);
+    int64_t stride[SINTER_RANK_MAX], run = 1;
+    for (uint32_t i = from.rank; i-- > 0; run *= from.dim[i]) stride[i] = run;
+    return n->op == OP_transpose ? turned(c, n, &from, &to, stride) : cut_out(c, n, &from, &to, stride);
+}
+
+/* The value at the end of first inputs, where a concatenation lies on the way to it; 0: none does. */
+static ir_value_id source_of(const chain *c, ir_value_id v)
+{
+    bool is_joined = false;
+    for (uint32_t i = 0; i < LOOKS_MAX; i++) {
+        const ir_node *n = mover_of(c, v);
+        if (!n) return is_joined && !ir_is_const(c->g, v) ? v : 0;
+        is_joined = is_joined || n->op == OP_concat;
+        v = n->in[0];
+    }
+    return 0;
+}
+
+/* Do all that read it move it on? Then the chain is longer. */
+static bool goes_on(chain *c, ir_value_id v)
+{
+    ir_node_id *reader;
+    const uint32_t count = ir_readers(c->g, v, &c->a, &reader);
+    for (uint32_t i = 0; i < count; i++)
+        if (!mover_of(c, ir_node_at(c->g, reader[i])->out[0])) return false;
+    return count > 0;
+}
+
+static ir_value_id gather_of(rewriter *r, chain *c, ir_value_id v)
+{
+    const ir_value y = *ir_value_at(c->g, v), *x = ir_value_at(c->g, c->source);
+    grid from, to;
+    if (!x->rank || !dim_is_const(c->g->dims, x->dim[x->rank - 1], &c->run) || sinter_dtype_bits(x->dtype) < 8 ||
+        c->run * sinter_dtype_bits(x->dtype) < RUN_LEAST * 8)
+        return 0;
+    if (!grid_of(c, c->source, &from) || !grid_of(c, v, &to) || to.count < UNITS_LEAST || goes_on(c, v)) return 0;
+    const int32_t *unit = units_of(c, v);
+    if (!unit || c->copies < COPIES_LEAST) return 0;
+    int64_t *index = ARENA_NEW(&r->g->a, int64_t, (size_t)to.count);
+    if (!index) return 0;
+    for (int64_t i = 0; i < to.count; i++) index[i] = unit[i];
+    const view list = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { to.count }, .stride = { 1 }, .data = index };
+    const dim rows[] = { dim_const(r->g->dims, from.count), dim_const(r->g->dims, c->run) };
+    const ir_value_id flat = build_shaped(r->b, c->source, rows, 2), at = build_const(r->b, NULL, &list);
+    const ir_value_id z = flat && at ? build_gather(r->b, flat, at, &(attrs_gather){ .axis = 0 }) : 0;
+    return z ? build_shaped(r->b, z, y.dim, y.rank) : 0;
+}
+
+static ir_value_id moves_to_gather(rewriter *r, const match *m)
+{
+    const ir_value_id v = rw_node(r, m->root)->out[0];
+    chain c = { .g = r->g };
+    if (rw_value(r, v)->is_output || !(c.source = source_of(&c, v))) return 0;
+    arena_init(&c.a, r->s->e);
+    const ir_value_id z = gather_of(r, &c, v);
+    arena_deinit(&c.a);
+    return z;
+}
+
+/* clang-format off */
+const rule rules_move[] = {
+    { "moves-concat",         ROOT(concat),                           moves_to_gather,        EXACT },
+    { "moves-reshape",        MATCH(reshape, ANY(X)),                 moves_to_gather,        EXACT },
+    { "moves-transpose",      MATCH(transpose, ANY(X)),               moves_to_gather,        EXACT },
+    { .name = NULL },
+};
+/* clang-format on */
