@@ -59,7 +59,7 @@ typedef struct gemm_tile {
     int64_t ldc, ldr;     /* elements                                                                 */
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
-    const char *next;     /* NULL, or what is read after this tile; f32 and u8_pairs prefetch it      */
+    const char *next;     /* NULL, or what is read after this tile: units prefetch it, but for widening ones */
     const char *line;     /* of `lines` kernels, instead of a: term i of row r lies at                */
     const int64_t *at;    /* line + at[i] + r * step terms                                            */
     int32_t rows;
