@@ -364,7 +364,7 @@ static uint32_t from_shape(grow *g, gsize s)
 
 static uint32_t computed_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
 {
-    uint32_t part[16];
+    uint32_t part[G_IN];
     if (!count || count > G_IN) return G_NONE;
     for (uint32_t i = 0; i < count; i++) {
         part[i] = gsize_is_const(g, at[i]) ? grow_const_ints(g, &at[i].at[0], 1) : from_shape(g, at[i]);
