@@ -133,36 +133,19 @@ static inline void v_store_f16(uint16_t *p, vec v)
 }
 static inline veci vi_load_u16(const uint16_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
 /* Of 16-bit or 8-bit numbers: those of one vector or the other that are larger or smaller. */
-static inline veci vi16_max(veci a, veci b)
-{
-    typedef int16_t parts __attribute__((vector_size(16)));
-    const veci is_b = (veci)((parts)b > (parts)a);
-    return (a & ~is_b) | (b & is_b);
-}
-static inline veci vu16_max(veci a, veci b)
-{
-    typedef uint16_t parts __attribute__((vector_size(16)));
-    const veci is_b = (veci)((parts)b > (parts)a);
-    return (a & ~is_b) | (b & is_b);
-}
-static inline veci vu16_min(veci a, veci b)
-{
-    typedef uint16_t parts __attribute__((vector_size(16)));
-    const veci is_b = (veci)((parts)b < (parts)a);
-    return (a & ~is_b) | (b & is_b);
-}
-static inline veci vi8_max(veci a, veci b)
-{
-    typedef int8_t parts __attribute__((vector_size(16)));
-    const veci is_b = (veci)((parts)b > (parts)a);
-    return (a & ~is_b) | (b & is_b);
-}
-static inline veci vu8_max(veci a, veci b)
-{
-    typedef uint8_t parts __attribute__((vector_size(16)));
-    const veci is_b = (veci)((parts)b > (parts)a);
-    return (a & ~is_b) | (b & is_b);
-}
+#define VI_CHOOSE(name, type, is)                              \
+    static inline veci name(veci a, veci b)                    \
+    {                                                          \
+        typedef type parts __attribute__((vector_size(16)));   \
+        const veci is_b = (veci)((parts)b is (parts)a);        \
+        return (a & ~is_b) | (b & is_b);                       \
+    }
+VI_CHOOSE(vi16_max, int16_t, >)
+VI_CHOOSE(vu16_max, uint16_t, >)
+VI_CHOOSE(vu16_min, uint16_t, <)
+VI_CHOOSE(vi8_max, int8_t, >)
+VI_CHOOSE(vu8_max, uint8_t, >)
+#undef VI_CHOOSE
 static inline veci vi_load_i8(const int8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
 static inline veci vi_load_u8(const uint8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
 /* The low bits of each lane. */

@@ -423,17 +423,19 @@ static uint32_t picture(grow *g, int64_t *channels)
     return has_all(g, d, 4) ? grow_shaped(g, F32, d, 4) : G_NONE;
 }
 
-/* Expand, depthwise, squeeze and excite, project, and the way around. */
+/* Expand, depthwise or in groups of 2 to 16 channels, squeeze and excite, project, and the way around. */
 static bool inverted(grow *g, const gop *op)
 {
     (void)op;
     int64_t c;
     const uint32_t x = picture(g, &c);
     if (x == G_NONE) return false;
-    const int64_t wide = c * grow_between(g, 1, 3), few = grow_between(g, 1, 3), kernel = 2 * grow_between(g, 0, 2) + 1;
+    const int64_t group = grow_one_in(g, 3) ? (int64_t)1 << grow_between(g, 1, 4) : 1;
+    const int64_t wide = group > 1 ? group * grow_between(g, 2, 3) : c * grow_between(g, 1, 3);
+    const int64_t few = grow_between(g, 1, 3), kernel = 2 * grow_between(g, 0, 2) + 1;
     uint32_t y = activated(g, convolved(g, x, c, wide, 1, 1, 1));
     const int64_t stride = grow_between(g, 1, 2);
-    y = activated(g, convolved(g, y, wide, wide, kernel, stride, wide));
+    y = activated(g, convolved(g, y, wide, wide, kernel, stride, wide / group));
     if (y == G_NONE) return false;
     if (grow_one_in(g, 2)) {
         const bool reduces = grow_one_in(g, 2);
