@@ -3,7 +3,12 @@
  *
  * Two runs that differ in a last bit may keep another box, or the same ones in another order, so such results cannot be
  * compared number by number. What the choice is made from can: floats that no choice came before, where an op reads
- * them that chooses (top-k, non-maximum suppression, a comparison …) or that follows one. They become outputs. */
+ * them that chooses (top-k, non-maximum suppression, a comparison …) or that follows one. They become outputs.
+ *
+ * Non-maximum suppression tells no score from another one that is not above its limit, and what follows it reads only
+ * scores that are. So the larger of score and limit is looked at: most scores of a detector are next to nothing, and
+ * what they are is of no consequence. */
+#include "ir/build.h"
 #include "tune/tune.h"
 
 static bool is_late(const ir_graph *g, const ir_value *v)
@@ -40,18 +45,48 @@ static void mark(const ir_graph *g, const ir_node_id *order, uint32_t count, uin
     }
 }
 
-static void tap(ir_graph *g, const ir_node *n, const uint8_t *is_after)
+/* Is it data that no choice came before? is_after: of the choices. */
+static bool is_data(const ir_graph *g, ir_value_id id, const uint8_t *is_after)
+{
+    const ir_value *v = ir_value_at(g, id);
+    return id && !is_after[id] && v->producer && !v->is_output && dtype_is_float(v->dtype) && !is_late(g, v) &&
+           ir_node_at(g, v->producer)->parent == IR_MAIN;
+}
+
+static void put_out(ir_graph *g, ir_value_id id)
+{
+    ir_value *v = ir_value_at(g, id);
+    v->is_output = true;
+    if (!v->name) v->name = arena_printf(&g->a, "before a choice %u", id);
+    ir_result(g, IR_MAIN, id);
+}
+
+/* is_limited: scores that were put out as far as they are above a limit. */
+static void tap(ir_graph *g, const ir_node *n, const uint8_t *is_after, const uint8_t *is_limited)
 {
     const bool is = is_chosen(g, n, is_after);
-    for (uint32_t k = 0; is && k < n->count_in; k++) {
-        const ir_value_id id = n->in[k];
-        ir_value *v = id ? ir_value_at(g, id) : NULL;
-        if (!v || is_after[id] || !v->producer || v->is_output || !dtype_is_float(v->dtype) || is_late(g, v)) continue;
-        if (ir_node_at(g, v->producer)->parent != IR_MAIN) continue;
-        v->is_output = true;
-        if (!v->name) v->name = arena_printf(&g->a, "before a choice %u", id);
-        ir_result(g, IR_MAIN, id);
-    }
+    for (uint32_t k = 0; is && k < n->count_in; k++)
+        if (is_data(g, n->in[k], is_after) && !(is_limited[n->in[k]] && (!chooses(g, n) || n->op == OP_nms)))
+            put_out(g, n->in[k]);
+}
+
+static sinter_status tap_scores(ir_graph *g, ir_node_id id, const uint8_t *is_after, uint8_t *is_limited)
+{
+    enum { SCORES = 1, LIMIT = 4 };
+    const ir_node n = *ir_node_at(g, id);
+    double limit;
+    if (n.op != OP_nms || n.count_in <= LIMIT || !n.in[LIMIT] || !ir_const_scalar(g, n.in[LIMIT], &limit) ||
+        !is_data(g, n.in[SCORES], is_after) || is_limited[n.in[SCORES]])
+        return SINTER_OK;
+    ir_builder b = { .g = g, .region = n.parent };
+    build_from(&b, &id, 1);
+    /* In f64: what is added here is none of the ops that may be lowered. */
+    const ir_value_id score = build_typed(&b, n.in[SCORES], SINTER_DTYPE_F64),
+                      larger = build_max(&b, score, build_scalar(&b, SINTER_DTYPE_F64, limit));
+    TRY(b.status);
+    is_limited[n.in[SCORES]] = 1;
+    put_out(g, larger);
+    return SINTER_OK;
 }
 
 sinter_status tune_tap_selections(env *e, ir_graph *g)
@@ -64,10 +99,12 @@ sinter_status tune_tap_selections(env *e, ir_graph *g)
     arena_init(&a, e);
     ir_node_id *order = NULL;
     uint32_t count = 0;
-    uint8_t *is_after = ARENA_NEW(&a, uint8_t, g->value.count);
-    sinter_status s = is_after ? ir_order(g, IR_MAIN, &a, &order, &count) : FAIL_MEMORY(e, "what data decide");
+    uint8_t *is_after = ARENA_NEW(&a, uint8_t, g->value.count), *is_limited = ARENA_NEW(&a, uint8_t, g->value.count);
+    sinter_status s =
+        is_after && is_limited ? ir_order(g, IR_MAIN, &a, &order, &count) : FAIL_MEMORY(e, "what data decide");
     if (s == SINTER_OK) mark(g, order, count, is_after);
-    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) tap(g, ir_node_at(g, order[i]), is_after);
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) s = tap_scores(g, order[i], is_after, is_limited);
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) tap(g, ir_node_at(g, order[i]), is_after, is_limited);
     arena_deinit(&a);
     return s;
 }

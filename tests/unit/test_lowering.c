@@ -484,6 +484,44 @@ static void taps_selections(void)
     }
 }
 
+/* Scores of non-maximum suppression count as far as they are above its limit, for what is gathered by it, too. A limit
+ * that is not known is no limit, and a comparison of them looks at all. */
+static void taps_scores_above_a_limit(void)
+{
+    static const char *const head = "input %1: f32[1,8,4] name=\"boxes\"\n"
+                                    "input %2: f32[1,2,8] name=\"x\"\n"
+                                    "const %3: i64[1] = {4}\n"
+                                    "const %4: f32[] = {0.5}\n"
+                                    "%6 = exp(%2)\n";
+    static const struct {
+        const char *limit, *more;
+        uint32_t results;
+        bool is_whole;
+    } at[] = { { "const %5: f32[1] = {0.25}\n", "", 2, false },
+               { "input %5: f32[1] name=\"limit\"\n", "", 2, true },
+               { "const %5: f32[1] = {0.25}\n", "%9 = gt(%6, %4)\n%10 = non_zero(%9)\noutput %10 name=\"z\"\n", 4,
+                 true } };
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    for (uint32_t i = 0; i < COUNT_OF(at); i++) {
+        text t;
+        ir_graph *g = NULL;
+        text_init(&t, &e);
+        text_printf(&t, "%s%s%%7 = nms(%%1, %%6, %%3, %%4, %%5)\n%%8 = gather_nd(%%6, %%7)\noutput %%8 name=\"y\"\n%s",
+                    at[i].limit, head, at[i].more);
+        if (CHECK(ir_parse(&e, t.at, t.length, &g) == SINTER_OK)) {
+            CHECK(tune_tap_selections(&e, g) == SINTER_OK);
+            CHECK_EQ(g->region.at[IR_MAIN].result.count, at[i].results);
+            CHECK_EQ(ir_value_at(g, 6)->is_output, at[i].is_whole);
+            ir_graph_destroy(g);
+        } else {
+            printf("%s\n", error.text);
+        }
+        text_deinit(&t);
+    }
+}
+
 /* Layers of clips, each of three values of the layer before, between integers. */
 static uint32_t narrowed_between_integers(uint32_t layers, uint32_t width)
 {
@@ -525,6 +563,7 @@ static const test tests[] = { T(quantizes),
                               T(lowers_what_is_faster),
                               T(keeps_and_taps),
                               T(taps_selections),
+                              T(taps_scores_above_a_limit),
                               T(samples_and_budget),
                               T(out_of_memory),
                               T(refuses),
