@@ -112,8 +112,8 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
         {
             const int tap = col - u * stride;
             if (tap < 0 || tap >= kernel) continue;
-            if (first) acc0[u] = v_fma(in, wv0[tap], acc0[u]);
-            if (second) acc1[u] = v_fma(in, wv1[tap], acc1[u]);
+            if (first) acc0[u] = v_fma_into(in, wv0[tap], acc0[u]);
+            if (second) acc1[u] = v_fma_into(in, wv1[tap], acc1[u]);
         }
     }
 }

@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void lines_run(const gemm_tile *t, 
         UNROLL for (int i = 0; i < rows; i++)
         {
             const vec av = v_set(word_f32(a + i * step * 4));
-            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_fma_into(av, bv[j], acc[i][j]);
         }
     }
     tile_end_f32(t, acc, rows, live, vectors);

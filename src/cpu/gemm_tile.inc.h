@@ -26,7 +26,7 @@ static inline float word_f32(const char *p)
 #define UNIT_B vec
 #define UNIT_SPLAT(p) v_set(word_f32(p))
 #define UNIT_LOAD(p) v_load(p)
-#define UNIT_MUL(s, a, b) v_fma(a, b, s)
+#define UNIT_MUL(s, a, b) v_fma_into(a, b, s)
 #define UNIT_IS_UNROLLED 1
 #define UNIT_IS_INTEGER 0
 #define UNIT_IS_NARROW 0

@@ -31,7 +31,7 @@ INLINE void group_block(const group_conv *g, const float *w, int64_t c, int64_t 
                 const vec one = v_permute(in[u], lane);
                 UNROLL for (int t = 0; t < GROUP_WIDTH; t++) {
                     const int j = (u - t) / stride;
-                    if (u >= t && (u - t) % stride == 0 && j < count) a[j] = v_fma(one, k[t], a[j]);
+                    if (u >= t && (u - t) % stride == 0 && j < count) a[j] = v_fma_into(one, k[t], a[j]);
                 }
             }
         }

@@ -58,6 +58,13 @@ static inline vec v_fma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
 }
+/* c + a * b in the register of c. Compilers may put v_fma's result where a or b was; where sums fill the registers they
+ * then move sums through memory. */
+static inline vec v_fma_into(vec a, vec b, vec c)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
 static inline vec v_max(vec a, vec b)
 {

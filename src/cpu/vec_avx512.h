@@ -51,6 +51,11 @@ static inline vec v_fma(vec a, vec b, vec c)
 {
     return _mm512_fmadd_ps(a, b, c);
 }
+/* As vec_avx2.h has it. */
+static inline vec v_fma_into(vec a, vec b, vec c)
+{
+    return v_fma(a, b, c);
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
 static inline vec v_max(vec a, vec b)
 {

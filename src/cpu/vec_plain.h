@@ -55,6 +55,11 @@ static inline vec v_fma(vec a, vec b, vec c)
 {
     return a * b + c;
 }
+/* As vec_avx2.h has it. */
+static inline vec v_fma_into(vec a, vec b, vec c)
+{
+    return v_fma(a, b, c);
+}
 static inline vec v_select(vec_bits m, vec a, vec b)
 {
     return (vec)(((vec_bits)a & m) | ((vec_bits)b & ~m));
