@@ -219,11 +219,15 @@ static inline vec v_hardswish(vec x)
 static inline vec v_hard_sigmoid(vec x, vec alpha, vec beta) { return v_clip01(v_fma(x, alpha, beta)); }
 static inline vec v_prelu(vec x, vec slope) { return v_blend(v_lt(x, v_zero()), v_mul(x, slope), x); }
 
-#if SIMD_TABLE_BITS == 4
-/* Sixteen polynomials of degree 5, one about each multiple of a step; the coefficients are looked up in registers. */
+#ifdef SIMD_TABLE_BITS
+/* As many polynomials as the table has entries, one about each multiple of a step; the coefficients are looked up in
+ * registers. Of sixteen the degree is 5, of eight 6 or 7. */
+enum { PIECE_TERMS = SIMD_TABLE_BITS == 4 ? 6 : 8, ERF_TERMS = SIMD_TABLE_BITS == 4 ? 6 : 7 };
 typedef struct piece_table {
-    float at[6][16];
+    float at[PIECE_TERMS][EXP_ENTRIES];
 } piece_table;
+#if SIMD_TABLE_BITS == 4
+#define ERF_MOST 4.0625f
 #define ERF_STEP 0.2625f
 static const piece_table erf_pieces = { {
     { 0.0f, 0.289534539f, 0.542192578f, 0.734589159f, 0.862436116f, 0.936568558f, 0.974078536f, 0.990639985f,
@@ -286,27 +290,82 @@ static const piece_table gelu_tanh_pieces = { {
       0.00231079618f, -0.00018867453f, -0.000888108858f, -0.000636347802f, -0.000265953364f, -7.30879256e-05f,
       -1.35554092e-05f, -1.697887e-06f, 0.0f },
 } };
+#else
+#define ERF_MOST 4.0f
+#define ERF_STEP 0.5372f
+static const piece_table erf_pieces = { {
+    { 0.0f, 0.55257535f, 0.871345937f, 0.977341652f, 0.997625291f, 0.999854445f, 0.999994814f, 0.999999881f },
+    { 1.12837923f, 0.845521748f, 0.355741084f, 0.084039107f, 0.0111472914f, 0.000830225646f,
+      3.47189416e-05f, 8.15394287e-07f },
+    { -1.21723624e-05f, -0.454215705f, -0.382207453f, -0.135438532f, -0.0239595827f, -0.00222385558f,
+      -0.000104930696f, 4.60847247e-07f },
+    { -0.375724882f, -0.119199954f, 0.155135751f, 0.117520735f, 0.0305999964f, 0.00371571886f,
+      0.000228634221f, 7.36656375e-06f },
+    { -0.00464644283f, 0.183423564f, 0.0440587588f, -0.0495112464f, -0.0246786028f, -0.00446743937f,
+      -0.000586756621f, -0.000142903009f },
+    { 0.135697648f, -0.00272205635f, -0.0640505403f, -0.00399879599f, 0.0120870303f, 0.00349901663f,
+      0.000373750605f, 1.89183938e-05f },
+    { -0.0463089161f, -0.0474958085f, 0.0109791635f, 0.0147431744f, -0.00382680609f, 1.38485229e-05f,
+      0.00203563808f, 0.00118079304f },
+} };
+#define GELU_STEP 0.94f
+static const piece_table gelu_pieces = { {
+    { 0.0f, 0.163192272f, 0.0565015897f, 0.00677133445f, 0.000319437648f, 6.11372388e-06f, 4.79468198e-08f, 0.0f },
+    { 0.5f, -0.0674741864f, -0.098055914f, -0.0187005159f, -0.00119194412f, -2.86373288e-05f,
+      -2.69972588e-07f, 0.0f },
+    { -0.398942381f, -0.14316465f, 0.0522803366f, 0.0222705714f, 0.00206089369f, 6.3995285e-05f,
+      7.37044559e-07f, 0.0f },
+    { 4.05078617e-06f, 0.125215828f, 0.00994358212f, -0.0139005752f, -0.00215742295f, -9.02658649e-05f,
+      -1.29196599e-06f, 0.0f },
+    { 0.0664355382f, -0.0149566466f, -0.0234354939f, 0.00360753434f, 0.00148625404f, 8.92965545e-05f,
+      1.60811419e-06f, 0.0f },
+    { 0.000345234468f, -0.0181743838f, 0.00892845728f, 0.00109985902f, -0.000664193765f, -6.5575914e-05f,
+      -1.56206204e-06f, 0.0f },
+    { -0.0110872164f, 0.00506552821f, 0.000730406551f, -0.00125422957f, 0.000142975041f, 3.78212135e-05f,
+      1.3776621e-06f, 0.0f },
+    { 0.00180246029f, 0.00156418281f, -0.00132620824f, 0.000371000526f, 2.13838739e-05f, -1.4828046e-05f,
+      -8.28353336e-07f, 0.0f },
+} };
+#define GELU_TANH_STEP 0.8656f
+static const piece_table gelu_tanh_pieces = { {
+    { 0.0f, 0.167473421f, 0.0723184347f, 0.0117528811f, 0.000713570509f, 1.33213489e-05f, 5.95335408e-08f, 0.0f },
+    { 0.5f, -0.0437299386f, -0.113267764f, -0.031032782f, -0.00276318844f, -7.1595372e-05f, -4.27366587e-07f, 0.0f },
+    { -0.398942381f, -0.171377018f, 0.0437111296f, 0.03335068f, 0.00479011238f, 0.000179696217f,
+      1.46968614e-06f, 0.0f },
+    { 3.86028978e-06f, 0.128136411f, 0.0264108013f, -0.0163956638f, -0.0047818129f, -0.00027730476f,
+      -3.19385686e-06f, 0.0f },
+    { 0.0667675212f, -0.00824559946f, -0.02909787f, 0.000774469692f, 0.00287779537f, 0.00029051851f,
+      4.83486974e-06f, 0.0f },
+    { 0.000331656716f, -0.0202005673f, 0.0073480648f, 0.00338204554f, -0.000895148143f, -0.000214035099f,
+      -5.62510877e-06f, 0.0f },
+    { -0.01129793f, 0.00442345859f, 0.00203282177f, -0.00162006984f, -6.07046713e-05f, 0.000108829183f,
+      5.75675222e-06f, 0.0f },
+    { 0.0018287017f, 0.0020410961f, -0.00145168521f, 0.000151606466f, 0.000159341827f, -3.15064026e-05f,
+      -3.8205394e-06f, 0.0f },
+} };
+#endif
 
-static inline vec v_pieces(const piece_table *t, veci i, vec s)
+static inline vec v_pieces(const piece_table *t, int terms, veci i, vec s)
 {
-    vec p = v_lookup(t->at[5], i);
-    for (int k = 4; k >= 0; k--) p = v_fma(p, s, v_lookup(t->at[k], i));
+    vec p = v_lookup(t->at[terms - 1], i);
+    for (int k = terms - 2; k >= 0; k--) p = v_fma(p, s, v_lookup(t->at[k], i));
     return p;
 }
 static inline vec v_erf(vec x)
 {
-    const vec magic = v_set(12582912.0f), a = v_min(v_set(4.0625f), v_abs(x));
+    const vec magic = v_set(12582912.0f), a = v_min(v_set(ERF_MOST), v_abs(x));
     const vec sum = v_fma(a, v_set(1 / ERF_STEP), magic);
-    return v_sign_of(x, v_pieces(&erf_pieces, v_bits(sum), v_fma(v_sub(sum, magic), v_set(-ERF_STEP), a)));
+    const vec s = v_fma(v_sub(sum, magic), v_set(-ERF_STEP), a);
+    return v_sign_of(x, v_pieces(&erf_pieces, ERF_TERMS, v_bits(sum), s));
 }
 /* max(x, 0) less a function of |x| that fades out. The last piece is 0, which makes minus infinity NaN. */
 static inline vec v_gelu_by(const piece_table *t, float step, vec x)
 {
     const vec magic = v_set(12582912.0f), a = v_abs(x);
-    const vec sum = v_min(v_set(12582912.0f + 15.0f), v_fma(a, v_set(1 / step), magic));
-    const vec tail = v_pieces(t, v_bits(sum), v_fma(v_sub(sum, magic), v_set(-step), a));
+    const vec sum = v_min(v_set(12582912.0f + (EXP_ENTRIES - 1)), v_fma(a, v_set(1 / step), magic));
+    const vec tail = v_pieces(t, PIECE_TERMS, v_bits(sum), v_fma(v_sub(sum, magic), v_set(-step), a));
     const vec top = v_max(v_set(-0.0f), x); /* the sign of a result that is 0 */
-    return v_blend(v_lt(x, v_set(14.5f * step)), v_sub(top, tail), top);
+    return v_blend(v_lt(x, v_set((EXP_ENTRIES - 1.5f) * step)), v_sub(top, tail), top);
 }
 static inline vec v_gelu(vec x) { return v_gelu_by(&gelu_pieces, GELU_STEP, x); }
 static inline vec v_gelu_tanh(vec x) { return v_gelu_by(&gelu_tanh_pieces, GELU_TANH_STEP, x); }
