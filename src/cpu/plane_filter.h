@@ -15,6 +15,7 @@ typedef struct plane_filter {
 
 typedef struct plane_set {
     void (*filter)(const plane_filter *f);
+    /* Rows of less than 16 may be followed by zeros, up to 16. */
     void (*copy)(float *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
     /* Every second element, from the first and from the second on. */
     void (*split)(float *even, float *odd, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);

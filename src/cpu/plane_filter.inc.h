@@ -1,32 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plane_filter.inc.h - filters over one plane (plane_filter.h), included once by each instruction set's file. */
 
-enum { PLANE_VECTORS = 4 };
+/* Sums enough for an addition to begin in every turn of two units. */
+enum { PLANE_VECTORS = 8 };
 
-/* `count` vectors of results, of the last one `last` lanes. They lie along a row, or one in each of several rows. */
-INLINE void plane_part(const plane_filter *f, const float *x, float *y, int count, int64_t x_step, int64_t y_step,
-                       int last)
+/* `count` vectors of results beside each other in each of `rows` rows; the last one of a row has `last` lanes. */
+INLINE void plane_part(const plane_filter *f, const float *x, float *y, int rows, int count, int last)
 {
     vec a[PLANE_VECTORS];
-    UNROLL for (int j = 0; j < count; j++) a[j] = v_zero();
+    UNROLL for (int j = 0; j < rows * count; j++) a[j] = v_zero();
     for (int64_t t = 0; t < f->taps; t++) {
         const vec w = v_set(f->w[t]);
         const float *from = x + f->at[t];
-        UNROLL for (int j = 0; j < count; j++) a[j] = v_fma(w, v_load(from + j * x_step), a[j]);
+        UNROLL for (int j = 0; j < rows * count; j++)
+            a[j] = v_fma_into(w, v_load(from + j / count * f->x_row + j % count * L), a[j]);
     }
-    UNROLL for (int j = 0; j + 1 < count; j++) v_store(y + j * y_step, a[j]);
-    if (last == L) v_store(y + (count - 1) * y_step, a[count - 1]);
-    else v_store_n(y + (count - 1) * y_step, a[count - 1], last);
+    UNROLL for (int j = 0; j < rows * count; j++) {
+        float *to = y + j / count * f->n + j % count * L;
+        if (last == L || (j + 1) % count) v_store(to, a[j]);
+        else v_store_n(to, a[j], last);
+    }
 }
 
-INLINE void plane_parts(const plane_filter *f, const float *x, float *y, int count, int64_t x_step, int64_t y_step,
-                        int last)
+/* rows * count is at most PLANE_VECTORS, and one of them at most 2 where the other is more than 1. */
+INLINE void plane_parts(const plane_filter *f, const float *x, float *y, int rows, int count, int last)
 {
-    switch (count) {
-    case 1: plane_part(f, x, y, 1, x_step, y_step, last); break;
-    case 2: plane_part(f, x, y, 2, x_step, y_step, last); break;
-    case 3: plane_part(f, x, y, 3, x_step, y_step, last); break;
-    default: plane_part(f, x, y, 4, x_step, y_step, last); break;
+    switch (count > 1 ? (rows - 1) * PLANE_VECTORS + count : -rows) {
+    case -1: plane_part(f, x, y, 1, 1, last); break;
+    case -2: plane_part(f, x, y, 2, 1, last); break;
+    case -3: plane_part(f, x, y, 3, 1, last); break;
+    case -4: plane_part(f, x, y, 4, 1, last); break;
+    case -5: plane_part(f, x, y, 5, 1, last); break;
+    case -6: plane_part(f, x, y, 6, 1, last); break;
+    case -7: plane_part(f, x, y, 7, 1, last); break;
+    case -8: plane_part(f, x, y, 8, 1, last); break;
+    case 2: plane_part(f, x, y, 1, 2, last); break;
+    case 3: plane_part(f, x, y, 1, 3, last); break;
+    case 4: plane_part(f, x, y, 1, 4, last); break;
+    case 5: plane_part(f, x, y, 1, 5, last); break;
+    case 6: plane_part(f, x, y, 1, 6, last); break;
+    case 7: plane_part(f, x, y, 1, 7, last); break;
+    case 8: plane_part(f, x, y, 1, 8, last); break;
+    case PLANE_VECTORS + 2: plane_part(f, x, y, 2, 2, last); break;
+    case PLANE_VECTORS + 3: plane_part(f, x, y, 2, 3, last); break;
+    default: plane_part(f, x, y, 2, 4, last); break;
     }
 }
 
@@ -37,23 +54,22 @@ static void plane_filter_rows(const plane_filter *f)
     const int64_t n = f->n, group = PLANE_VECTORS * L, whole = (n - 1) / group * group, left = n - whole;
     const int count = (int)((left + L - 1) / L), last = (int)(left - (count - 1) * L);
     const int64_t full = f->rows - (L - last + n - 1) / n;
-    int64_t r = 0;
-    for (; n <= L && r + PLANE_VECTORS <= full; r += PLANE_VECTORS)
-        plane_part(f, f->x + r * f->x_row, f->y + r * n, PLANE_VECTORS, f->x_row, n, L);
-    for (; r < f->rows; r++) {
+    const int most = whole ? 1 : count == 1 ? PLANE_VECTORS : count <= PLANE_VECTORS / 2 ? 2 : 1;
+    for (int64_t r = 0, rows; r < f->rows; r += rows) {
         const float *x = f->x + r * f->x_row;
         float *y = f->y + r * n;
-        for (int64_t i = 0; i < whole; i += group) plane_part(f, x + i, y + i, PLANE_VECTORS, L, L, L);
-        plane_parts(f, x + whole, y + whole, count, L, L, r < full ? L : last);
+        rows = r >= full ? 1 : full - r < most ? full - r : most;
+        for (int64_t i = 0; i < whole; i += group) plane_part(f, x + i, y + i, 1, PLANE_VECTORS, L);
+        plane_parts(f, x + whole, y + whole, (int)rows, count, r < full ? L : last);
     }
 }
 
-/* Rows end with a whole vector that overlaps the one before. */
+/* Rows end with a whole vector that overlaps the one before. A short one is followed by zeros, up to a whole vector. */
 static void plane_copy(float *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n)
 {
     for (int64_t r = 0; r < rows; r++, to += to_row, x += x_row) {
         if (n < L) {
-            for (int64_t i = 0; i < n; i++) to[i] = x[i];
+            v_store(to, v_load_n(x, (int)n));
             continue;
         }
         for (int64_t i = 0; i + L <= n; i += L) v_store(to + i, v_load(x + i));
