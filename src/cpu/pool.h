@@ -12,7 +12,9 @@ typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS, POOL_PLACES } pool
 typedef struct pool_record {
     const rows_set *set;
     pool_way way;
-    bool is_max, counts_pad;
+    bool is_max, is_mean, counts_pad;
+    int64_t power;                    /* 0, or results are the root of this degree of sums of |x|^power */
+    void (*fold)(const rows_pool *p); /* POOL_WIDTH */
     sinter_dtype type;
     uint8_t size; /* bytes of an element */
     uint8_t flip; /* of codes: 0x80 where they have no sign */

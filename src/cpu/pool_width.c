@@ -104,8 +104,8 @@ static void block_rows(const pool_record *r, block *b, int64_t row, int64_t stop
         const int64_t d = row / r->out[1], h = row % r->out[1];
         const pool_span s[2] = { pool_span_of(r, 0, d), pool_span_of(r, 1, h) };
         const int64_t inside = (s[0].stop - s[0].first) * (s[1].stop - s[1].first);
-        b->scale[p->rows] = r->is_max ? NULL : factors_of(r, b, r->counts_pad ? s[0].padded * s[1].padded : inside);
-        if (!r->is_max && !b->scale[p->rows]) break;
+        b->scale[p->rows] = !r->is_mean ? NULL : factors_of(r, b, r->counts_pad ? s[0].padded * s[1].padded : inside);
+        if (r->is_mean && !b->scale[p->rows]) break;
         b->y_row[p->rows] = d * r->y_dim[0] + h * r->y_dim[1] + b->col;
         b->first[p->rows] = taps;
         for (int64_t i = s[0].first; i < s[0].stop; i++)
@@ -124,7 +124,7 @@ static void block_init(const pool_record *r, block *b)
         .row = b->row,
         .first = b->first,
         .y_row = b->y_row,
-        .scale = r->is_max ? NULL : b->scale,
+        .scale = r->is_mean ? b->scale : NULL,
         .taps = r->kernel[2],
         .dilation = r->dilation[2],
         .step = r->stride[2],
@@ -157,7 +157,9 @@ static void pieces(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
                     const int64_t n = k / r->channels, c = k % r->channels;
                     b.p.x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
                     b.p.y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
-                    (r->is_max ? r->set->pool_max : r->set->pool_sum)(&b.p);
+                    r->fold(&b.p);
+                    for (int64_t h = 0; h < b.p.rows && r->power == 2; h++)
+                        r->set->root((float *)(void *)b.p.y + b.y_row[h], b.p.n);
                 }
             }
         }

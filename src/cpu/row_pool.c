@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_pool.c - max and average pooling in f32, f16 and bf16, max pooling of 8-bit codes: the largest code is that of
- * the largest number.
+/* row_pool.c - max and average pooling in f32, f16 and bf16, pooling by norms in f32, max pooling of 8-bit codes: the
+ * largest code is that of the largest number.
  *
  * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c. Any other
  * order: element by element. */
@@ -21,19 +21,23 @@ typedef float floats __attribute__((vector_size(16)));
 typedef int32_t words __attribute__((vector_size(16)));
 enum { SIDE = 4, PLANE_MAX = INT32_MAX };
 
-/* max_pool and avg_pool begin alike. */
 typedef struct pool_attrs {
     const attr_ints *kernel, *stride, *dilation, *pad;
     bool counts_pad;
+    int64_t power;
 } pool_attrs;
 static pool_attrs attrs_of(const problem *p, const void *attrs)
 {
     if (p->op == OP_max_pool) {
         const attrs_max_pool *a = attrs;
-        return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, false };
+        return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, false, 0 };
+    }
+    if (p->op == OP_lp_pool) {
+        const attrs_lp_pool *a = attrs;
+        return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, false, a->p };
     }
     const attrs_avg_pool *a = attrs;
-    return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, a->count_pad != 0 };
+    return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, a->count_pad != 0, 0 };
 }
 
 static bool is_code(sinter_dtype type)
@@ -105,15 +109,27 @@ static const char *avg_reject(const problem *p, const kernel_target *t)
     return reject_common(p);
 }
 
+static const char *lp_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_lp_pool, "no pool by norms");
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
+    return reject_common(p);
+}
+
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     const double taps = window_of(p);
     const uint32_t last = p->in[0].order[p->in[0].rank - 1], inner = p->in[0].rank - 1u;
-    const bool is_vector = last == 1 || last == inner;
+    const int64_t power = attrs_of(p, p->attrs).power;
+    const bool is_vector = (last == 1 && power != 1) || last == inner;
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
-    return row_memory_ns(p, target, 1) +
-           row_operand_bytes(&p->out[0]) / 4 * taps * (is_vector ? 4 : 60) / flops * 1e9 / threads;
+    return row_memory_ns(p, target, 1) + row_operand_bytes(&p->out[0]) / 4 * taps *
+                                             (power > 2   ? 400
+                                              : is_vector ? 4
+                                                          : 60) /
+                                             flops * 1e9 / threads;
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -150,6 +166,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t spatial = x->rank - 2;
     r->set = level_of(isa)->rows;
     r->is_max = p->op == OP_max_pool;
+    r->is_mean = p->op == OP_avg_pool;
+    r->power = a.power;
+    r->fold = r->is_max      ? r->set->pool_max
+              : r->is_mean   ? r->set->pool_sum
+              : a.power == 1 ? r->set->pool_abs
+                             : r->set->pool_squares;
     r->type = x->dtype;
     r->size = (uint8_t)(sinter_dtype_bits(x->dtype) / 8);
     r->flip = x->dtype == SINTER_DTYPE_U8 ? 0x80 : 0;
@@ -187,9 +209,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     bool is_order = p->out[0].order[y->rank - 1] == 1 && p->out[0].order[0] == 0;
     for (uint32_t i = 1; i + 1 < y->rank; i++) is_order = is_order && p->out[0].order[i] == i + 1;
     const bool is_width = (r->x_dim[2] == 1 || r->in[2] == 1) && (r->y_dim[2] == 1 || r->out[2] == 1);
-    r->way = is_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
-             : is_width && pool_width_takes(r)                                ? POOL_WIDTH
-                                                                              : POOL_ELEMENTS;
+    /* Squares of more taps would be summed in parts, and parts would be squared again. */
+    const bool takes_last = !a.power || (a.power == 2 && window_of(p) <= TAPS);
+    r->way = is_last && takes_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
+             : is_width && a.power <= 2 && pool_width_takes(r)                              ? POOL_WIDTH
+                                                                                            : POOL_ELEMENTS;
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
@@ -231,6 +255,11 @@ static void fold_now(fold *f, float scale)
         r->set->fold_narrow(f->y, (const char *const *)from, f->count, f->n, r->is_max, scale, r->type);
         return;
     }
+    if (r->power) {
+        r->set->products_of(f->y, (const float *const *)from, (const float *const *)from, f->count, f->n);
+        r->set->root(f->y, f->n);
+        return;
+    }
     (r->is_max ? r->set->max_of : r->set->sum_of)(f->y, (const float *const *)from, f->count, f->n, scale);
 }
 
@@ -251,7 +280,8 @@ static void fill(const pool_record *r, void *y, int64_t n, double divisor)
         memset(y, 0x80 ^ r->flip, (size_t)n);
         return;
     }
-    for (int64_t i = 0; i < n; i++) dtype_store_f64(r->type, y, i, r->is_max ? -INFINITY : 0 / divisor);
+    const double none = r->is_max ? -INFINITY : r->is_mean ? 0 / divisor : 0;
+    for (int64_t i = 0; i < n; i++) dtype_store_f64(r->type, y, i, none);
 }
 
 /* One output pixel of all channels. `f` has its taps afterwards. */
@@ -339,11 +369,13 @@ static void element(const pool_record *r, char *y, const char *x, const pool_spa
                                                     (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
                                                     (s[2].at + w * r->dilation[2]) * r->x_dim[2]);
                 is_any = true;
-                if (!r->is_max) v += u;
+                if (r->power) v += r->power == 1 ? fabs(u) : r->power == 2 ? u * u : pow(fabs(u), (double)r->power);
+                else if (r->is_mean) v += u;
                 else if (!(u <= v) && !isnan(v)) v = u;
             }
     if (!is_any && r->size == 1) fill(r, y, 1, 1);
-    else dtype_store_f64(r->type, y, 0, r->is_max ? v : v / divisor_of(r, s));
+    else if (r->is_mean) dtype_store_f64(r->type, y, 0, v / divisor_of(r, s));
+    else dtype_store_f64(r->type, y, 0, r->power <= 1 ? v : r->power == 2 ? sqrt(v) : pow(v, 1 / (double)r->power));
 }
 
 /* Planes of one channel, element by element. */
@@ -468,6 +500,19 @@ const kernel cpu_pool_avg = {
     .abi = 1,
     .is_strided_out = true,
     .reject = avg_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+const kernel cpu_pool_lp = {
+    .name = "cpu_pool_lp",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = lp_reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,
     .print = row_print_isa,

@@ -69,6 +69,9 @@ typedef struct rows_set {
     rows_integers *(*fold_integers)(rows_fold kind, sinter_dtype type);
     void (*pool_max)(const rows_pool *p);       /* a NaN wins */
     void (*pool_sum)(const rows_pool *p);
+    void (*pool_abs)(const rows_pool *p);       /* sums of |x| */
+    void (*pool_squares)(const rows_pool *p);   /* sums of x^2 */
+    void (*root)(float *y, int64_t n);          /* y = the square root of y */
     /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */
     void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
     void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);

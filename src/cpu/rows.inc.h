@@ -398,6 +398,7 @@ static void lrn(float *y, const float *centre, const float *const *x, int64_t co
                 float beta)
 {
     const vec power = v_set(-beta);
+    const bool is_root = beta == 0.75f;
     for (int64_t i = 0; i < n; i += L) {
         const int left = n - i < L ? (int)(n - i) : L;
         vec sum = v_zero();
@@ -405,8 +406,13 @@ static void lrn(float *y, const float *centre, const float *const *x, int64_t co
             const vec v = left == L ? v_load(x[k] + i) : v_load_n(x[k] + i, left);
             sum = v_fma(v, v, sum);
         }
-        const vec scale = v_exp(v_mul(power, v_log(v_fma(v_set(alpha), sum, v_set(bias)))));
-        v_store_n(y + i, v_mul(v_load_n(centre + i, left), scale), left);
+        const vec base = v_fma(v_set(alpha), sum, v_set(bias)), v = v_load_n(centre + i, left);
+        if (is_root) {
+            const vec root = v_sqrt(base);
+            v_store_n(y + i, v_div(v, v_mul(root, v_sqrt(root))), left);
+            continue;
+        }
+        v_store_n(y + i, v_mul(v, v_exp(v_mul(power, v_log(base)))), left);
     }
 }
 
@@ -447,6 +453,7 @@ static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
     .fold_cols = fold_cols, .fold_integers = fold_integers, .pool_max = pool_max, .pool_sum = pool_sum,
+    .pool_abs = pool_abs, .pool_squares = pool_squares, .root = rows_root,
     .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,

@@ -111,21 +111,23 @@ static void fold_narrow(char *y, const char *const *x, int64_t count, int64_t n,
 
 static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }
 static inline float pool_add(float a, float b) { return a + b; }
+static inline vec pool_same(vec v) { return v; }
+static inline vec pool_square(vec v) { return v_mul(v, v); }
 
-#define POOL_FOLDS(name, join, join_one)                                                                        \
+#define POOL_FOLDS(name, map, join, join_one)                                                                   \
     INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
                             sinter_dtype type)                                                                  \
     {                                                                                                           \
         if (n < L) {                                                                                            \
-            vec a = pool_load_n(x, row[0], type, n);                                                            \
-            for (int k = 1; k < count; k++) a = join(a, pool_load_n(x, row[k], type, n));                       \
+            vec a = map(pool_load_n(x, row[0], type, n));                                                       \
+            for (int k = 1; k < count; k++) a = join(a, map(pool_load_n(x, row[k], type, n)));                  \
             v_store_n(line, a, (int)n);                                                                         \
             return;                                                                                             \
         }                                                                                                       \
         for (int64_t i = 0; i < n; i += L) {                                                                    \
             const int64_t at = i + L <= n ? i : n - L;                                                          \
-            vec a = pool_load(x, row[0] + at, type);                                                            \
-            for (int k = 1; k < count; k++) a = join(a, pool_load(x, row[k] + at, type));                       \
+            vec a = map(pool_load(x, row[0] + at, type));                                                       \
+            for (int k = 1; k < count; k++) a = join(a, map(pool_load(x, row[k] + at, type)));                  \
             v_store(line + at, a);                                                                              \
         }                                                                                                       \
     }                                                                                                           \
@@ -212,5 +214,15 @@ static inline float pool_add(float a, float b) { return a + b; }
             }                                                                                                   \
         }                                                                                                       \
     }
-POOL_FOLDS(pool_max, nan_most, pool_most)
-POOL_FOLDS(pool_sum, v_add, pool_add)
+POOL_FOLDS(pool_max, pool_same, nan_most, pool_most)
+POOL_FOLDS(pool_sum, pool_same, v_add, pool_add)
+POOL_FOLDS(pool_abs, v_abs, v_add, pool_add)
+POOL_FOLDS(pool_squares, pool_square, v_add, pool_add)
+
+static void rows_root(float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        v_store_n(y + i, v_sqrt(v_load_n(y + i, left)), left);
+    }
+}
