@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN = 4096, COLS = 256, TILE_ELEMENTS = 16384 };
+enum { RUN = 4096, COLS = 1024, TILE_ELEMENTS = 16384 };
 
 typedef struct axis {
     int64_t dim, in, out;
@@ -165,7 +165,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const int64_t enough = r->gone_total > 0 ? TILE_ELEMENTS / r->gone_total : COLS;
     /* Where runs lie in several places, those of a few results are read at each. */
     const int64_t near = r->gone_count > 1 && g->dim > 0 ? RUN / g->dim : 1, least = near > enough ? near : enough;
-    r->piece = r->is_cols || least > COLS ? COLS : least < 1 ? 1 : least;
+    /* Whole rows are read from end to end where there are tiles enough without cutting them. */
+    const int64_t cols = r->kept_total < 8 ? COLS / 4 : COLS;
+    r->piece = r->is_cols ? cols : least > COLS / 4 ? COLS / 4 : least < 1 ? 1 : least;
     const int64_t width = r->inner.dim < r->piece ? r->inner.dim : r->piece;
     r->unit = width > 0 && enough > width ? enough / width : 1;
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
@@ -213,7 +215,7 @@ static void finish(const record *r, float *y, int64_t step, const double *v, int
     const double n = (double)r->gone_total;
     switch (r->kind) {
     case reduce_kind_mean:
-        for (int64_t i = 0; i < count; i++) y[i * step] = (float)(v[i] / n);
+        for (int64_t i = 0; i < count; i++) y[i * step] = (float)(v[i] * (1 / n));
         break;
     case reduce_kind_l2:
         for (int64_t i = 0; i < count; i++) y[i * step] = (float)sqrt(v[i]);
