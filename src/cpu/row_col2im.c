@@ -113,7 +113,7 @@ static void add_row(const record *r, float *y, const float *x, int64_t at)
     for (; first < stop; first++) y[first * step] += x[first];
 }
 
-/* A tile is one channel of an image. */
+/* A tile is one channel of an image. Rows of the input are read from end to end, one after the other. */
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
@@ -124,13 +124,12 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const float *x = j->x + n * r->x_image + c * r->h.block * r->w.block * r->x_row;
         float *y = j->y + n * r->y_image + c * r->y_channel;
         for (int64_t i = 0; i < r->h.n; i++) memset(y + i * r->y_row, 0, (size_t)r->w.n * sizeof *y);
-        for (int64_t place = 0; place < r->h.places; place++) {
-            for (int64_t i = 0; i < r->h.block; i++) {
-                const int64_t row = place * r->h.stride + i * r->h.dilation - r->h.pad;
-                if (row < 0 || row >= r->h.n) continue;
-                for (int64_t k = 0; k < r->w.block; k++)
-                    add_row(r, y + row * r->y_row, x + (i * r->w.block + k) * r->x_row + place * r->w.places,
-                            k * r->w.dilation - r->w.pad);
+        for (int64_t k = 0; k < r->h.block * r->w.block; k++, x += r->x_row) {
+            const int64_t high = k / r->w.block * r->h.dilation - r->h.pad;
+            const int64_t wide = k % r->w.block * r->w.dilation - r->w.pad;
+            for (int64_t place = 0; place < r->h.places; place++) {
+                const int64_t row = place * r->h.stride + high;
+                if (row >= 0 && row < r->h.n) add_row(r, y + row * r->y_row, x + place * r->w.places, wide);
             }
         }
     }
