@@ -127,6 +127,7 @@ typedef struct vm_set {
     vm_fn *quantize, *dequantize;              /* between f32 and int32 */
     vm_fn *round_trip[2];                      /* of f32: by division; by the inverse */
     vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
+    vm_convert_fn *float_to_byte;              /* f32 to bool in memory */
     vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
     vm_convert_fn *store[SINTER_DTYPE_COUNT];
 } vm_set;

@@ -32,6 +32,7 @@ static vm_convert_fn *convert_of(const vm_program *p, const vm_op *cast, const v
     if (!is_row) return NULL;
     if (cast->fn == set->unary[OP_identity] && to->dtype == SINTER_DTYPE_F32) return set->load[from->dtype];
     if (from->dtype != SINTER_DTYPE_F32) return NULL;
+    if (cast->fn == set->float_to_bool && to->dtype == SINTER_DTYPE_BOOL) return set->float_to_byte;
     if (cast->fn == set->round_f16 && to->dtype == SINTER_DTYPE_F16) return set->store[SINTER_DTYPE_F16];
     if (cast->fn == set->round_bf16 && to->dtype == SINTER_DTYPE_BF16) return set->store[SINTER_DTYPE_BF16];
     return NULL;

@@ -349,6 +349,24 @@ STORE(bf16, float, uint16_t, v_load, v_store_bf16)
 STORE(8, int32_t, uint8_t, vi_load, vi_store_8)
 STORE(16, int32_t, uint16_t, vi_load, vi_store_16)
 
+static inline void store_truth(uint8_t *p, vec v) { vi_store_8(p, vi_of_mask(m_not(v_eq(v, v_zero())))); }
+LOAD(truth, float, uint8_t, v_load, store_truth)
+
+static void float_to_byte(void *dst, const void *src, int64_t n)
+{
+    int64_t i = 0;
+#ifdef SIMD_PACK_CODES
+    const veci zero = vi_set(0), flip = vi_set(0x01010101);
+    const float *s = src;
+    for (; i + 4 * VEC_LANES <= n; i += 4 * VEC_LANES) {
+        veci q[4];
+        UNROLL for (int j = 0; j < 4; j++) q[j] = vi_of_mask(v_eq(v_load(s + i + j * VEC_LANES), v_zero()));
+        vi_store_codes((uint8_t *)dst + i, q, zero, zero, flip, flip);
+    }
+#endif
+    load_truth((uint8_t *)dst + i, (const float *)src + i, n - i);
+}
+
 #define B(name) [OP_##name] = { b_##name##_vv, b_##name##_vs, b_##name##_sv }
 #define U(name) [OP_##name] = u_##name
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
@@ -369,6 +387,7 @@ static const vm_set vm_loops = {
     .round_trip = { round_trip_divide, round_trip_inverse },
     .float_to_int = float_to_int,
     .float_to_bool = float_to_bool,
+    .float_to_byte = float_to_byte,
     .int_to_float = int_to_float,
     .round_f16 = round_f16,
     .round_bf16 = round_bf16,
