@@ -28,6 +28,7 @@ typedef struct cpu_level {
     const struct integer_set   *integer;
     const struct plane_set     *plane;
     const struct strassen_set  *strassen;
+    const struct dft_set       *dft;
     const struct trees_set     *trees_f32, *trees_f64;
     void (*depthwise)(const struct depthwise_rows *r);
     void (*group_conv)(const struct group_conv *g); /* NULL: the level has none */

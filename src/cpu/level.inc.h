@@ -11,6 +11,7 @@
 #include "cpu/codes.h"
 #include "cpu/cpu_rnn.h"
 #include "cpu/depthwise.h"
+#include "cpu/dft.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/group_conv.h"
 #include "cpu/plane_filter.h"
@@ -42,6 +43,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/cpu_rnn.inc.h"
 #include "cpu/depthwise_byte.inc.h"
 #include "cpu/depthwise_row.inc.h"
+#include "cpu/dft.inc.h"
 #include "cpu/gemm_tile.inc.h"
 #include "cpu/group_conv.inc.h"
 #include "cpu/integer.inc.h"
@@ -78,6 +80,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .probe = &probe_loops,
     .integer = &integer_loops,
     .strassen = &strassen_loops,
+    .dft = &dft_loops,
     .trees_f32 = &trees_loops_f32,
     .trees_f64 = &trees_loops_f64,
     .depthwise = depthwise_rows_run,

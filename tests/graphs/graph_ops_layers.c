@@ -245,24 +245,33 @@ static bool det(grow *g, const gop *op)
     return grow_1(g, op->name, grow_shaped(g, float_of(g), d, 3)) != G_NONE;
 }
 
+/* Along any axis; lengths of several factors, and of none. */
 static bool dft(grow *g, const gop *op)
 {
-    const gsize d[3] = { grow_size(g), gsize_of(grow_between(g, 1, 9)), gsize_of(grow_between(g, 1, 2)) };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), axis = grow_const_scalar(g, SINTER_DTYPE_I64, 1),
-                   length = grow_one_in(g, 2) ? G_ABSENT
-                                              : grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, 12)),
+    gsize d[5];
+    const uint32_t rank = (uint32_t)grow_between(g, 2, 5);
+    const int64_t at = grow_between(g, 0, rank - 2), size = grow_between(g, 1, grow_one_in(g, 4) ? 70 : 9);
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
+    d[at] = gsize_of(size);
+    d[rank - 1] = gsize_of(grow_between(g, 1, 2));
+    const bool is_from_end = grow_one_in(g, 2);
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, rank),
+                   axis = grow_const_scalar(g, SINTER_DTYPE_I64, (double)(is_from_end ? at - rank : at)),
+                   length = grow_one_in(g, 2)
+                                ? G_ABSENT
+                                : grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, size + 3)),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, length);
     grow_in(g, n, axis);
-    if (gsize_is(g, d[2], 1) && grow_one_in(g, 2)) grow_int(g, n, "onesided", 1);
-    else if (gsize_is(g, d[2], 2) && grow_one_in(g, 2)) grow_int(g, n, "inverse", 1);
+    if (gsize_is(g, d[rank - 1], 1) && grow_one_in(g, 2)) grow_int(g, n, "onesided", 1);
+    else if (gsize_is(g, d[rank - 1], 2) && grow_one_in(g, 2)) grow_int(g, n, "inverse", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
 
 static bool stft(grow *g, const gop *op)
 {
-    const int64_t length = grow_between(g, 2, 6);
+    const int64_t length = grow_between(g, 2, grow_one_in(g, 4) ? 40 : 6);
     const gsize d[3] = { grow_size(g), gsize_of(length * 3), gsize_of(1) }, frame = gsize_of(length);
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), step = grow_const_scalar(g, SINTER_DTYPE_I64, 2);
     return grow_3(g, op->name, x, step, grow_shaped(g, SINTER_DTYPE_F32, &frame, 1)) != G_NONE;
