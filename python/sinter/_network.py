@@ -205,7 +205,7 @@ class Layer:
         if kind in (k.INT, k.FLAG):
             call("sinter_layer_set_int", self.handle, key, int(value))
         elif kind == k.REAL:
-            call("sinter_layer_set_real", self.handle, key, float(value))
+            call("sinter_layer_set_real", self.handle, key, float(value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value))
         elif kind == k.INTS:
             values, count = ints(value)
             call("sinter_layer_set_ints", self.handle, key, values, count)

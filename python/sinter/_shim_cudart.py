@@ -116,7 +116,7 @@ def cudaMalloc(size):
 
 
 def cudaFree(devPtr):
-    return (OK if not int(devPtr) or device.free(int(devPtr)) else BAD,)
+    return (OK if not int(devPtr or 0) or device.free(int(devPtr)) else BAD,)
 
 
 def cudaMallocHost(size):
@@ -443,6 +443,8 @@ def modules():
     runtime.cudaStreamDefault, runtime.cudaStreamNonBlocking, runtime.cudaEventDefault = 0, 1, 0
     runtime.cudaEventBlockingSync, runtime.cudaEventDisableTiming = 1, 2
     runtime.cudaHostAllocDefault, runtime.cudaHostAllocPortable, runtime.cudaHostAllocMapped, runtime.cudaHostRegisterDefault = 0, 1, 2, 0
+    runtime.cudaHostAllocWriteCombined, runtime.cudaMemAttachGlobal, runtime.cudaMemAttachHost = 4, 1, 2
+    runtime.cudaHostRegisterPortable, runtime.cudaHostRegisterMapped, runtime.cudaHostRegisterReadOnly = 1, 2, 8
     runtime.cudaStream_t = runtime.cudaEvent_t = runtime.cudaGraph_t = runtime.cudaGraphExec_t = int
     for module in (runtime, driver):
         module.__getattr__ = missing_from(module.__name__)

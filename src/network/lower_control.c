@@ -243,6 +243,27 @@ static sinter_status loop_iterators(loop_plan *p, context *x, ir_value_id turn, 
     return SINTER_OK;
 }
 
+/* The value of the next turn in the sizes of the first. Sizes that only a run knows may be equal: a reshape checks it. */
+static sinter_status same_form(ir_builder *b, const char *name, const ir_value *from, ir_value_id *next)
+{
+    env *e = b->g->e;
+    const ir_value to = *ir_value_at(b->g, *next);
+    if (from->dtype != to.dtype || from->rank != to.rank)
+        return FAIL(e, INVALID_MODEL, "recurrence '%s' begins as %s of rank %u and becomes %s of rank %u", name,
+                    sinter_dtype_name(from->dtype), from->rank, sinter_dtype_name(to.dtype), to.rank);
+    bool is_same = true;
+    for (uint32_t i = 0; i < to.rank; i++) {
+        int64_t had, has;
+        is_same &= from->dim[i] == to.dim[i];
+        if (!dim_is_const(b->g->dims, from->dim[i], &had) || !dim_is_const(b->g->dims, to.dim[i], &has) || had == has)
+            continue;
+        return FAIL(e, INVALID_MODEL, "axis %u of recurrence '%s' begins with %lld elements and gets %lld", i, name,
+                    (long long)had, (long long)has);
+    }
+    if (!is_same) *next = build_shaped(b, *next, from->dim, from->rank);
+    return b->status;
+}
+
 static sinter_status loop_body(loop_plan *p, ir_node_id node, ir_region_id region)
 {
     lowering *l = p->outer->l;
@@ -267,11 +288,8 @@ static sinter_status loop_body(loop_plan *p, ir_node_id node, ir_region_id regio
         sinter_network_tensor *t = NULL;
         TRY(need(l->e, p->recurrence[i], 1, "the value of the next turn", &t));
         TRY(context_value(&x, t, &next[i]));
-        const ir_value *from = ir_value_at(g, p->first[i]), *to = ir_value_at(g, next[i]);
-        if (from->dtype != to->dtype || from->rank != to->rank ||
-            (from->rank && memcmp(from->dim, to->dim, from->rank * sizeof *from->dim) != 0))
-            return FAIL(l->e, INVALID_MODEL, "recurrence '%s' changes its type or shape from turn to turn",
-                        p->recurrence[i]->name);
+        const ir_value from = *ir_value_at(g, p->first[i]);
+        TRY(same_form(&b, p->recurrence[i]->name, &from, &next[i]));
     }
     if (p->condition) TRY(loop_condition(p, &x, next, &b, &go));
     else go = build_identity(&b, before);
@@ -304,7 +322,7 @@ static ir_value_id scanned_result(const loop_plan *p, ir_builder *b, const sinte
     return build_permuted(b, all, perm, rank);
 }
 
-/* The length that a concatenation was promised, where it is known: zeros fill it up. */
+/* The length that a concatenation was promised: zeros fill it up, and what is more is cut off. */
 static ir_value_id promised_length(const loop_plan *p, ir_builder *b, const sinter_layer *output, ir_value_id v)
 {
     dim_table *t = b->g->dims;
@@ -315,19 +333,19 @@ static ir_value_id promised_length(const loop_plan *p, ir_builder *b, const sint
     if (output->count_in < 2 || b->status || network_param_of(output, "kind")->i == SINTER_LOOP_OUTPUT_LAST_VALUE)
         return v;
     b->status = context_value(p->outer, output->in[1], &length);
-    if (b->status || !call_known(&c, length, &want, 1, &count) || count != 1) return v;
+    if (b->status) return v;
     const ir_value x = *ir_value_at(b->g, v);
     const int64_t axis = call_axis(&c, network_param_of(output, "axis")->i, x.rank);
+    call_sizes(&c, length, "the length of a loop's output", DIM_NONE, &want, 1, &count);
+    b->status = c.b.status;
+    if (b->status || count != 1) return v;
     const dim more = dim_sub(t, want, x.dim[axis]);
     const dim_range r = dim_range_of(t, more);
-    if (dim_is(t, more, 0) || r.min < 0) { /* shorter than the loop, or not known to be longer: as long as the loop */
-        if (r.max < 0)
-            b->status = FAIL(p->outer->l->e, INVALID_MODEL, "loop output '%s' is shorter than the loop", output->name);
-        return v;
-    }
+    if (dim_is(t, more, 0)) return v;
     for (uint32_t i = 0; i < x.rank; i++) begin[i] = end[i] = dim_const(t, 0);
-    end[axis] = more;
-    return build_padded(b, v, pad_mode_constant, begin, end, 0);
+    end[axis] = r.min < 0 ? dim_max(t, more, begin[axis]) : more;
+    if (r.max > 0) v = build_padded(b, v, pad_mode_constant, begin, end, 0);
+    return r.min < 0 ? build_part(b, v, (uint32_t)axis, begin[axis], 1, want) : v;
 }
 
 static sinter_status loop_results(loop_plan *p, ir_builder *b, ir_node_id node)

@@ -38,6 +38,30 @@ static void check_list(network_call *n, const char *name, const attr_ints *list,
             list->count == spatial + 1 ? "; an implicit batch is not supported" : "");
 }
 
+/* Axes in front of batch and channels are more of the batch: *x, which was input 0, is seen without them while a window
+ * moves over it. Gives their number; `front` gets what stands in front of the channels. */
+static uint32_t fold_batch(network_call *n, const char *window_name, ir_value_id *x, dim *front)
+{
+    attr_ints window;
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(&n->c, *x, d);
+    if (!network_ints(n, window_name, &window) || n->c.b.status || rank <= window.count + 2) return 0;
+    const uint32_t more = rank - window.count - 2;
+    for (uint32_t i = 0; i <= more; i++) front[i] = d[i];
+    for (uint32_t i = 0; i < more; i++) d[more] = dim_mul(n->c.b.g->dims, d[more], front[i]);
+    *x = build_shaped(&n->c.b, *x, d + more, rank - more);
+    return more;
+}
+
+static void unfold_batch(network_call *n, const dim *front, uint32_t more)
+{
+    dim d[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    if (!more || n->c.b.status) return;
+    const uint32_t rank = call_shape(&n->c, n->c.out[0], d);
+    for (uint32_t i = 0; i < rank + more; i++) to[i] = i <= more ? front[i] : d[i - more];
+    n->c.out[0] = build_shaped(&n->c.b, n->c.out[0], to, rank + more);
+}
+
 /* The attributes that windows share; `at` has room for 5 more. Round up: the output gets an element more where a part
  * of a stride is left, so zeros behind the axis that make the last stride whole give the same. */
 static uint32_t window_attrs(network_call *n, uint32_t spatial, bool rounds_by_padding, attr_ints *stride,
@@ -84,11 +108,11 @@ static int64_t channels_of(network_call *n, bool is_transposed, const attr_ints 
 }
 
 /* Kernel and bias: weights of the layer, or inputs. */
-static bool kernel_of(network_call *n, bool is_transposed, ir_value_id *kernel, ir_value_id *bias)
+static bool kernel_of(network_call *n, bool is_transposed, ir_value_id x, ir_value_id *kernel, ir_value_id *bias)
 {
     attr_ints size;
     const int64_t maps = network_int(n, "maps"), groups = network_int(n, "groups");
-    const uint32_t rank = call_rank(&n->c, n->c.in[0]);
+    const uint32_t rank = call_rank(&n->c, x);
     int64_t channels = 0, shape[2 + SINTER_PARAM_INTS_MAX];
     network_ints(n, "kernel_size", &size);
     if (rank < 3) REJECT(&n->c, INVALID_ARG, "the input has rank %u, wanted is 3 or more", rank);
@@ -101,7 +125,7 @@ static bool kernel_of(network_call *n, bool is_transposed, ir_value_id *kernel, 
     if (n->c.b.status) return false;
     if (!*kernel) {
         check_list(n, "kernel_size", &size, rank - 2);
-        if (!call_size(&n->c, n->c.in[0], 1, &channels)) channels = channels_of(n, is_transposed, &size);
+        if (!call_size(&n->c, x, 1, &channels)) channels = channels_of(n, is_transposed, &size);
         if (maps < 1 || channels < 1 || channels % groups || maps % groups)
             REJECT(&n->c, INVALID_ARG, "%lld channels to %lld maps in %lld groups", (long long)channels,
                    (long long)maps, (long long)groups);
@@ -122,9 +146,11 @@ static void lower_conv(network_call *n, bool is_transposed)
 {
     onnx_attr at[8];
     attr_ints stride, dilation, pads, more;
+    dim front[SINTER_RANK_MAX];
     network_widen(n);
     ir_value_id in[3] = { n->c.in[0] };
-    if (!kernel_of(n, is_transposed, &in[1], &in[2])) return;
+    const uint32_t more_axes = fold_batch(n, "kernel_size", &in[0], front);
+    if (!kernel_of(n, is_transposed, in[0], &in[1], &in[2])) return;
     const uint32_t spatial = call_rank(&n->c, in[0]) - 2;
     uint32_t count = window_attrs(n, spatial, true, &stride, &dilation, &pads, at);
     at[count++] = network_attr_int("group", network_int(n, "groups"));
@@ -133,6 +159,7 @@ static void lower_conv(network_call *n, bool is_transposed)
         at[count++] = network_attr_ints("output_padding", &more);
     }
     n->c.out[0] = network_op(n, is_transposed ? "ConvTranspose" : "Conv", at, count, in, 3);
+    unfold_batch(n, front, more_axes);
 }
 
 void lower_convolution(network_call *n)
@@ -151,7 +178,9 @@ void lower_pooling(network_call *n)
 {
     onnx_attr at[10];
     attr_ints window, stride, dilation, pads;
-    const ir_value_id x = n->c.in[0];
+    dim front[SINTER_RANK_MAX];
+    ir_value_id x = n->c.in[0];
+    const uint32_t more_axes = fold_batch(n, "window_size", &x, front);
     const int64_t type = network_int(n, "type");
     const uint32_t rank = call_rank(&n->c, x);
     if (rank < 3) REJECT(&n->c, INVALID_ARG, "the input has rank %u, wanted is 3 or more", rank);
@@ -165,11 +194,13 @@ void lower_pooling(network_call *n)
     at[count++] = network_attr_int("count_include_pad", !network_int(n, "average_count_excludes_padding"));
     const ir_value_id mean = type == SINTER_POOLING_MAX ? 0 : network_op(n, "AveragePool", at, count, &x, 1);
     n->c.out[0] = most ? most : mean;
-    if (!most || !mean) return;
-    ir_builder *b = &n->c.b;
-    const double factor = network_real(n, "blend_factor", 0);
-    const ir_value_id share = build_mul(b, mean, build_scalar_like(b, x, factor));
-    n->c.out[0] = build_add(b, build_mul(b, most, build_scalar_like(b, x, 1 - factor)), share);
+    if (most && mean) {
+        ir_builder *b = &n->c.b;
+        const double factor = network_real(n, "blend_factor", 0);
+        const ir_value_id share = build_mul(b, mean, build_scalar_like(b, x, factor));
+        n->c.out[0] = build_add(b, build_mul(b, most, build_scalar_like(b, x, 1 - factor)), share);
+    }
+    unfold_batch(n, front, more_axes);
 }
 
 /* ---- products, reductions ---- */

@@ -62,10 +62,12 @@ void lower_quantize(network_call *n)
     const int64_t axis = network_int(n, "axis");
     block_check(n, x, n->c.in[1]);
     ir_value_id scale = scale_wide(n, n->c.in[1], x, axis);
-    const ir_value_id zero = scale_wide(n, call_in(&n->c, 2), x, axis);
+    const sinter_dtype type = (sinter_dtype)network_int(n, "to_type");
+    ir_value_id zero = scale_wide(n, call_in(&n->c, 2), x, axis);
     if (n->c.b.status) return;
     scale = build_typed(b, scale, call_type(&n->c, x));
-    n->c.out[0] = quirk_quantize(&n->c, x, scale, zero, (sinter_dtype)network_int(n, "to_type"));
+    if (zero) zero = build_typed(b, zero, type); /* upstream's is a float */
+    n->c.out[0] = quirk_quantize(&n->c, x, scale, zero, type);
 }
 
 void lower_dequantize(network_call *n)
@@ -77,7 +79,9 @@ void lower_dequantize(network_call *n)
     ir_value_id scale = scale_wide(n, n->c.in[1], x, axis);
     if (n->c.b.status) return;
     if (sinter_dtype_bits(call_type(&n->c, scale)) < 16) scale = build_typed(b, scale, SINTER_DTYPE_F32);
-    const ir_value_id y = quirk_dequantize(&n->c, x, scale, scale_wide(n, call_in(&n->c, 2), x, axis));
+    ir_value_id zero = scale_wide(n, call_in(&n->c, 2), x, axis);
+    if (zero) zero = build_typed(b, zero, call_type(&n->c, x));
+    const ir_value_id y = quirk_dequantize(&n->c, x, scale, zero);
     n->c.out[0] = build_typed(b, y, (sinter_dtype)network_int(n, "to_type"));
 }
 

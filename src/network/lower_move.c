@@ -63,7 +63,7 @@ void lower_padding(network_call *n)
 typedef struct slice_plan {
     uint32_t rank;
     dim start[SINTER_RANK_MAX], size[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
-    int64_t stride[SINTER_RANK_MAX];
+    dim stride[SINTER_RANK_MAX];
 } slice_plan;
 
 /* A list of numbers for `want` axes: an input, or a parameter. */
@@ -86,24 +86,24 @@ static uint32_t slice_list(network_call *n, uint32_t input, const char *name, di
 static void slice_read(network_call *n, slice_plan *p)
 {
     dim start[SINTER_RANK_MAX], size[SINTER_RANK_MAX];
-    attr_ints stride, axes;
+    dim stride[SINTER_RANK_MAX];
+    attr_ints axes;
     p->rank = call_shape(&n->c, n->c.in[0], p->from);
     if (call_in(&n->c, 5)) call_const_ints(&n->c, n->c.in[5], "the list of axes", axes.at, ATTR_INTS_MAX, &axes.count);
     else if (!network_ints(n, "axes", &axes))
         for (axes.count = 0; axes.count < p->rank; axes.count++) axes.at[axes.count] = axes.count;
-    if (call_in(&n->c, 3))
-        call_const_ints(&n->c, n->c.in[3], "the list of strides", stride.at, ATTR_INTS_MAX, &stride.count);
-    else if (!network_ints(n, "stride", &stride))
-        for (stride.count = 0; stride.count < axes.count; stride.count++) stride.at[stride.count] = 1;
     const uint32_t starts = slice_list(n, 1, "start", start), sizes = slice_list(n, 2, "size", size);
-    if (starts != axes.count || sizes != axes.count || stride.count != axes.count)
-        REJECT(&n->c, INVALID_ARG, "%u starts, %u sizes and %u strides for %u axes", starts, sizes, stride.count,
+    uint32_t strides = slice_list(n, 3, "stride", stride);
+    if (!strides && !call_in(&n->c, 3))
+        while (strides < axes.count && strides < SINTER_RANK_MAX) stride[strides++] = call_k(&n->c, 1);
+    if (starts != axes.count || sizes != axes.count || strides != axes.count)
+        REJECT(&n->c, INVALID_ARG, "%u starts, %u sizes and %u strides for %u axes", starts, sizes, strides,
                axes.count);
     uint32_t seen = 0;
     for (uint32_t i = 0; i < p->rank; i++) {
         p->start[i] = call_k(&n->c, 0);
         p->size[i] = p->from[i];
-        p->stride[i] = 1;
+        p->stride[i] = call_k(&n->c, 1);
     }
     for (uint32_t i = 0; i < axes.count && !n->c.b.status; i++) {
         const int64_t axis = call_axis(&n->c, axes.at[i], p->rank);
@@ -111,7 +111,7 @@ static void slice_read(network_call *n, slice_plan *p)
         seen |= UINT32_C(1) << axis;
         p->start[axis] = start[i];
         p->size[axis] = size[i];
-        p->stride[axis] = stride.at[i];
+        p->stride[axis] = stride[i];
     }
 }
 
@@ -119,17 +119,19 @@ static void slice_read(network_call *n, slice_plan *p)
 static void slice_check(network_call *n, const slice_plan *p)
 {
     for (uint32_t i = 0; i < p->rank; i++) {
-        int64_t start, size, from;
+        int64_t start, size, from, stride;
         dim_table *t = n->c.b.g->dims;
-        if (!dim_is_const(t, p->start[i], &start) || !dim_is_const(t, p->size[i], &size)) continue;
+        if (!dim_is_const(t, p->start[i], &start) || !dim_is_const(t, p->size[i], &size) ||
+            !dim_is_const(t, p->stride[i], &stride))
+            continue;
         if (size < 0) REJECT(&n->c, INVALID_ARG, "axis %u has size %lld", i, (long long)size);
         if (!size || !dim_is_const(t, p->from[i], &from)) continue;
         int64_t last = 0;
-        const bool fits = i64_mul(size - 1, p->stride[i], &last) && i64_add(last, start, &last) && start >= 0 &&
+        const bool fits = i64_mul(size - 1, stride, &last) && i64_add(last, start, &last) && start >= 0 &&
                           start < from && last >= 0 && last < from;
         if (!fits)
             REJECT(&n->c, INVALID_ARG, "axis %u of size %lld is sliced from %lld, %lld elements with stride %lld", i,
-                   (long long)from, (long long)start, (long long)size, (long long)p->stride[i]);
+                   (long long)from, (long long)start, (long long)size, (long long)stride);
     }
 }
 
@@ -141,10 +143,11 @@ static ir_value_id slice_inside(network_call *n, const slice_plan *p)
     a->step.count = p->rank;
     for (uint32_t i = 0; i < p->rank; i++) {
         /* Stride 0: one element as often as the size says. */
-        const bool is_repeated = !p->stride[i];
-        repeats |= is_repeated;
-        size[i] = is_repeated ? call_k(&n->c, 1) : p->size[i];
-        a->step.at[i] = is_repeated ? 1 : p->stride[i];
+        int64_t stride = 1;
+        (void)dim_is_const(n->c.b.g->dims, p->stride[i], &stride);
+        repeats |= !stride;
+        size[i] = stride ? p->size[i] : call_k(&n->c, 1);
+        a->step.at[i] = stride ? stride : 1;
     }
     a->start = build_dims(&n->c.b, p->start, p->rank);
     a->size = build_dims(&n->c.b, size, p->rank);
@@ -174,8 +177,7 @@ static ir_value_id slice_indices(network_call *n, const slice_plan *p, uint32_t 
         number(n, dim_sub(t, p->from[axis], call_k(&n->c, may_be_empty(n, p, axis, mode) ? 0 : 1)));
     attrs_range *a = DEFAULTS(range);
     a->count = build_dims(b, &p->size[axis], 1);
-    const ir_value_id step = build_scalar_i64(b, SINTER_DTYPE_I64, p->stride[axis]);
-    const ir_value_id i = build_range(b, number(n, p->start[axis]), step, a);
+    const ir_value_id i = build_range(b, number(n, p->start[axis]), number(n, p->stride[axis]), a);
     *inside = 0;
     if (mode == SINTER_SAMPLE_FILL) {
         const ir_value_id below = build_lt(b, i, length);
@@ -207,7 +209,8 @@ static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t m
     if (mode == SINTER_SAMPLE_FILL && !fill) fill = build_scalar_like(b, y, 0);
     if (fill && call_rank(&n->c, fill)) fill = build_shaped(b, fill, NULL, 0);
     for (uint32_t i = 0; i < p->rank && !b->status; i++) {
-        if (p->stride[i] == 1 && p->size[i] == p->from[i] && dim_is(b->g->dims, p->start[i], 0)) continue;
+        const bool is_whole = dim_is(b->g->dims, p->stride[i], 1) && p->size[i] == p->from[i];
+        if (is_whole && dim_is(b->g->dims, p->start[i], 0)) continue;
         ir_value_id inside = 0;
         const ir_value_id index = slice_indices(n, p, i, mode, &inside);
         if (may_be_empty(n, p, i, mode)) y = one_more(n, y, i);
@@ -215,6 +218,15 @@ static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t m
         if (inside) y = build_where(b, build_along(b, inside, i, p->rank), y, fill);
     }
     return y == n->c.in[0] ? build_identity(b, y) : y;
+}
+
+/* Are the strides numbers? Otherwise a run computes the indices. */
+static bool strides_are_known(const network_call *n, const slice_plan *p)
+{
+    int64_t stride;
+    for (uint32_t i = 0; i < p->rank; i++)
+        if (!dim_is_const(n->c.b.g->dims, p->stride[i], &stride)) return false;
+    return true;
 }
 
 void lower_slice(network_call *n)
@@ -228,7 +240,8 @@ void lower_slice(network_call *n)
         REJECT(&n->c, INVALID_ARG, "input 4 is the value for mode fill, and the mode is another one");
     if (mode == SINTER_SAMPLE_STRICT_BOUNDS) slice_check(n, &p);
     if (n->c.b.status) return;
-    n->c.out[0] = mode == SINTER_SAMPLE_STRICT_BOUNDS ? slice_inside(n, &p) : slice_outside(n, &p, mode);
+    const bool is_inside = mode == SINTER_SAMPLE_STRICT_BOUNDS && strides_are_known(n, &p);
+    n->c.out[0] = is_inside ? slice_inside(n, &p) : slice_outside(n, &p, mode);
 }
 
 /* ---- gather ---- */
@@ -321,7 +334,10 @@ void lower_resize(network_call *n)
         if (!at || !view_init(&v, SINTER_DTYPE_F32, 1, &count, at)) REJECT(&n->c, NO_MEMORY, "out of memory");
         else in[2] = build_const(&n->c.b, NULL, &v);
     }
-    if (!in[2] && !in[3]) REJECT(&n->c, INVALID_ARG, "neither sizes nor scales are given");
+    if (!in[2] && !in[3] && !n->c.b.status) { /* As upstream: nothing is resized. */
+        n->c.out[0] = build_identity(&n->c.b, in[0]);
+        return;
+    }
     if (scales->count && scales->count != rank)
         REJECT(&n->c, INVALID_ARG, "%u scales for an input of rank %u", scales->count, rank);
     const onnx_attr a[] = {

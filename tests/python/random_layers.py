@@ -81,13 +81,20 @@ class RandomNetwork:
                 assert got.shape == value.shape and np.array_equal(got, value), (name, got, value)
 
 
+def more_batch(r):
+    """Axes in front of the batch: a window does not see them."""
+    return r.dims(r.pick(0, 0, 0, 1, 2), 1, 2)
+
+
 def convolution(r, transposed=False):
     if not transposed and r.int(0, 2) == 0:
         fully_connected(r)
         return
     spatial, groups = r.pick(1, 2, 2, 3), r.pick(1, 1, 2)
     ins, outs = r.int(1, 3) * groups, r.int(1, 3) * groups
-    x, v = r.smooth(r.int(1, 2), ins, *r.dims(spatial, 3, 6))
+    more = more_batch(r)
+    x, v = r.smooth(*more, r.int(1, 2), ins, *r.dims(spatial, 3, 6))
+    v = v.reshape((-1,) + v.shape[len(more) + 1:])
     size, stride, dilation = r.dims(spatial, 1, 3), r.dims(spatial, 1, 2), r.dims(spatial, 1, 2)
     pre, post = r.dims(spatial, 0, 1), r.dims(spatial, 0, 1)
     if not transposed:
@@ -114,7 +121,7 @@ def convolution(r, transposed=False):
         mode = r.pick("EXPLICIT_ROUND_DOWN", "EXPLICIT_ROUND_UP", "SAME_UPPER", "SAME_LOWER")
         layer.padding_mode = trt.PaddingMode[mode]
         value = judge.convolution(*arguments, mode)
-    r.want(layer.get_output(0), value)
+    r.want(layer.get_output(0), value.reshape(tuple(x.shape)[:len(more) + 1] + value.shape[1:]))
 
 
 def fully_connected(r):
@@ -129,7 +136,9 @@ def fully_connected(r):
 
 def pooling(r):
     spatial = r.pick(1, 2, 2, 3)
-    x, v = r.smooth(r.int(1, 2), r.int(1, 3), *r.dims(spatial, 3, 6))
+    more = more_batch(r)
+    x, v = r.smooth(*more, r.int(1, 2), r.int(1, 3), *r.dims(spatial, 3, 6))
+    v = v.reshape((-1,) + v.shape[len(more) + 1:])
     size, stride, pre = r.dims(spatial, 2, 3), r.dims(spatial, 1, 2), r.dims(spatial, 0, 1)
     kind, mode, excludes = r.pick("MAX", "AVERAGE", "MAX_AVERAGE_BLEND"), r.pick("EXPLICIT_ROUND_DOWN", "SAME_UPPER", "SAME_LOWER"), True
     layer = r.net.add_pooling_nd(x, trt.PoolingType[kind], size)
@@ -137,7 +146,8 @@ def pooling(r):
         excludes = bool(r.int(0, 1))
     layer.stride_nd, layer.padding_nd, layer.padding_mode = stride, pre, trt.PaddingMode[mode]
     layer.average_count_excludes_padding, layer.blend_factor = excludes, 0.25
-    r.want(layer.get_output(0), judge.pooling(v, kind, size, stride, pre, pre, mode, excludes, 0.25))
+    value = judge.pooling(v, kind, size, stride, pre, pre, mode, excludes, 0.25)
+    r.want(layer.get_output(0), value.reshape(tuple(x.shape)[:len(more) + 1] + value.shape[1:]))
 
 
 def activation(r):
@@ -325,6 +335,8 @@ def slice_(r):
         layer.set_input(1, r.give(np.array(start, "i8"), True))
     if r.int(0, 1):
         layer.set_input(2, r.give(np.array(size, "i8"), True))
+    if r.int(0, 1):                     # an input: a run tells the strides
+        layer.set_input(3, r.give(np.array(stride, "i8")))
     r.want(layer.get_output(0), judge.slice_outside(v, start, size, stride, mode, fill))
 
 
@@ -336,9 +348,11 @@ def shape(r):
 def resize(r):
     x, v = r.smooth(1, r.int(1, 2), *r.dims(2, 2, 4))
     mode, rule = r.pick("NEAREST", "LINEAR"), r.pick("ALIGN_CORNERS", "ASYMMETRIC", "HALF_PIXEL")
-    factors = (1, 1, r.pick(1, 2, 4), r.pick(2, 3))
+    factors = (1, 1, r.pick(1, 2, 4), r.pick(2, 3)) if r.int(0, 7) else (1,) * 4
     new, layer = tuple(d * f for d, f in zip(v.shape, factors)), r.net.add_resize(x)
-    if r.int(0, 1):
+    if max(factors) == 1:               # neither sizes nor scales: nothing is resized
+        pass
+    elif r.int(0, 1):
         layer.scales = factors
     elif r.int(0, 1):
         layer.shape = new

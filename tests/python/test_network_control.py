@@ -205,6 +205,99 @@ def test_random_nests():
     assert min(counts.values()) > COUNT // 2, counts
 
 
+def run_loop(net, feeds, profile=None):
+    """What the outputs of a network hold, by sinter.tensorrt's context: sizes come from get_tensor_shape, where it knows them."""
+    config = net.builder.create_builder_config()
+    config.builder_optimization_level = 0
+    ranges = net.builder.create_optimization_profile()
+    for name, shapes in (profile or {}).items():
+        ranges.set_shape(name, *shapes)
+    config.add_optimization_profile(ranges)
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(net.builder.build_serialized_network(net, config))
+    context, made = engine.create_execution_context(), {}
+    for name, array in feeds.items():
+        assert context.set_input_shape(name, array.shape) and context.set_tensor_address(name, array.ctypes.data)
+    for name in engine:
+        if name not in feeds:
+            made[name] = np.empty(tuple(context.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name)))
+            context.set_tensor_address(name, made[name].ctypes.data)
+    return made if context.execute_async_v3(0) else None
+
+
+def test_promised_lengths():
+    """A loop's output has the length that it was promised: shorter than the loop, longer, a number, or a value that a run gives."""
+    turns, x = 4, np.array([[1, 2]], "f4")
+    for kind in ("CONCATENATE", "REVERSE"):
+        for promised in (0, 2, 4, 7):
+            for stops_by in ("COUNT", "WHILE", "input"):
+                for of_run in (False, True):
+                    net = trt.Builder(QUIET).create_network(0)
+                    feeds = {"x": x}
+
+                    def scalar(name, n, is_input):
+                        if is_input:
+                            feeds[name] = np.array(n, "i4")
+                            return net.add_input(name, trt.int32, ())
+                        return net.add_constant((), np.array(n, "i4")).get_output(0)
+                    loop, of_loop = net.add_loop(), stops_by == "input"
+                    length = limit = None
+                    if stops_by != "WHILE":
+                        limit = scalar("turns", turns, of_loop)
+                        loop.add_trip_limit(limit, trt.TripLimit.COUNT)
+                    length = limit if of_loop and promised == turns else scalar("length", promised, of_run)
+                    value = loop.add_recurrence(net.add_input("x", trt.float32, x.shape))
+                    double = net.add_elementwise(value.get_output(0), value.get_output(0), trt.ElementWiseOperation.SUM).get_output(0)
+                    value.set_input(1, double)
+                    if stops_by == "WHILE":
+                        most = net.add_constant((1, 1), np.array([[x[0, 0] * 2 ** turns]], "f4")).get_output(0)
+                        first = net.add_slice(value.get_output(0), (0, 0), (1, 1), (1, 1)).get_output(0)
+                        goes_on = net.add_shuffle(net.add_elementwise(first, most, trt.ElementWiseOperation.LESS).get_output(0))
+                        goes_on.reshape_dims = ()
+                        loop.add_trip_limit(goes_on.get_output(0), trt.TripLimit.WHILE)
+                    out = loop.add_loop_output(double, trt.LoopOutput[kind], 1)
+                    out.set_input(1, length)
+                    out.get_output(0).name = "y"
+                    net.mark_output(out.get_output(0))
+                    wanted = [2.0 ** (i + 1) for i in range(turns)][::1 if kind == "CONCATENATE" else -1]
+                    wanted = (wanted + [0] * promised)[:promised]
+                    found = run_loop(net, feeds)["y"]
+                    what = kind, promised, stops_by, of_run
+                    assert np.array_equal(found, x[:, None] * np.array(wanted)[None, :, None]), (what, found)
+
+
+def test_recurrences_whose_sizes_a_run_knows():
+    """A state and what is added to it have sizes of their own: they must be equal, or 1 for what is added."""
+    def network():
+        net = trt.Builder(QUIET).create_network(0)
+        x, h = net.add_input("x", trt.float32, (-1, -1, 3)), net.add_input("h", trt.float32, (-1, 3))
+        loop = net.add_loop()
+        size = net.add_slice(net.add_shape(x).get_output(0), (1,), (1,), (1,))
+        turns = net.add_shuffle(size.get_output(0))
+        turns.reshape_dims = ()
+        loop.add_trip_limit(turns.get_output(0), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(h)
+        now = net.add_elementwise(loop.add_iterator(x, 1).get_output(0), state.get_output(0), trt.ElementWiseOperation.SUM).get_output(0)
+        now = net.add_activation(now, trt.ActivationType.TANH).get_output(0)
+        state.set_input(1, now)
+        for name, made in (("y", loop.add_loop_output(now, trt.LoopOutput.CONCATENATE, 1)),
+                           ("last", loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE))):
+            if name == "y":
+                made.set_input(1, turns.get_output(0))
+            made.get_output(0).name = name
+            net.mark_output(made.get_output(0))
+        return net
+    profile = {"x": ((1, 1, 3), (2, 2, 3), (4, 5, 3)), "h": ((1, 3), (2, 3), (4, 3))}
+    rng = np.random.default_rng(4)
+    for rows, states, steps in ((1, 1, 1), (2, 2, 3), (4, 4, 5), (1, 3, 2)):
+        x, h = rng.normal(size=(rows, steps, 3)).astype("f4"), rng.normal(size=(states, 3)).astype("f4")
+        found, state, seen = run_loop(network(), {"x": x, "h": h}, profile), h, []
+        for i in range(steps):
+            state = np.tanh(x[:, i] + state)
+            seen.append(state)
+        assert np.allclose(found["last"], state, atol=1e-5) and np.allclose(found["y"], np.stack(seen, 1), atol=1e-5), (rows, states, steps)
+    assert run_loop(network(), {"x": np.zeros((3, 2, 3), "f4"), "h": np.zeros((1, 3), "f4")}, profile) is None
+
+
 def scores(model, image, **options):
     return sinter.build(model, profiles={"N": 1}, tune="off", **options).load().context().run(image=image)["scores"]
 

@@ -75,10 +75,45 @@ def test_values_are_upstreams():
 def test_what_is_missing_says_so():
     rig.raises(trt.NotAvailable, trt.CaffeParser, says="ONNX")
     rig.raises(AttributeError, lambda: trt.Frobnicator, says="Frobnicator")
-    config = trt.Builder(QUIET).create_builder_config()
-    rig.raises(NotImplementedError, config.set_device_type, None, trt.DeviceType.DLA, says="DLA")
     context = digits_engine().create_execution_context()
     rig.raises(AttributeError, lambda: context.set_communicator, says="set_communicator")
+
+
+def test_layers_on_a_dla():
+    heard = []
+
+    class Listener(trt.ILogger):
+        def log(self, severity, msg):
+            heard.append(msg)
+
+    builder = trt.Builder(Listener())
+    network, config = builder.create_network(0), builder.create_builder_config()
+    layer = network.add_unary(network.add_input("x", trt.float32, (2,)), trt.UnaryOperation.NEG)
+    network.mark_output(layer.get_output(0))
+    config.set_device_type(layer, trt.DeviceType.DLA)
+    assert config.get_device_type(layer) == trt.DeviceType.DLA and config.is_device_type_set(layer)
+    assert builder.build_serialized_network(network, config) is None and "DLA" in heard[-1]
+    config.set_flag(trt.BuilderFlag.GPU_FALLBACK)
+    assert builder.build_serialized_network(network, config) is not None
+
+
+def test_what_tools_walk_over():
+    """dir() lists what can be read; enums list their entries; what upstream refuses by a message is no exception."""
+    network = trt.Builder(QUIET).create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    x = network.add_input("x", trt.float32, (1, 4))
+    layer = network.add_identity(x)
+    engine = digits_engine()
+    for thing in (network.builder, network, network.builder.create_builder_config(), x, layer, engine, engine.create_execution_context(),
+                  trt.Runtime(QUIET), trt.OnnxParser(network, QUIET), engine.create_engine_inspector()):
+        names = dir(thing)
+        assert len(names) > 5 and all(hasattr(thing, name) for name in names), thing
+        assert not any(name.startswith("_") and not name.startswith("__") for name in names), names
+    layer.set_output_type(0, trt.float16)
+    layer.get_output(0).dtype = trt.float16
+    assert layer.get_output(0).dtype == trt.float32 and not layer.output_type_is_set(0)
+    entries = getattr(trt.LayerType, "__entries")
+    assert entries["CONVOLUTION"][0] == trt.LayerType.CONVOLUTION and len(entries) == len(trt.LayerType.__members__)
+    assert trt._itemsize(trt.float16) == 2 and trt.NodeIndices([1, 3]) == [1, 3]
 
 
 def test_logger():

@@ -142,6 +142,101 @@ class Pad2Creator(trt.IPluginCreator):
         return Pad2(serialized)
 
 
+def test_fields_are_arrays():
+    """As upstream shows them: arrays with one axis, whatever was given."""
+    kinds = trt.PluginFieldType
+    for given, kind, dtype, wanted in ((np.array(1.5, "f4"), kinds.FLOAT32, "f4", [1.5]), (2, kinds.INT32, "i4", [2]),
+                                       ([1, 2], kinds.INT64, "i8", [1, 2]), ((0.5,), kinds.FLOAT64, "f8", [0.5]),
+                                       (np.zeros((2, 2), "f2"), kinds.FLOAT16, "f2", [0] * 4), (np.array([]), kinds.CHAR, "i1", []),
+                                       ("ab", kinds.CHAR, "i1", [97, 98]), (b"ab", kinds.CHAR, "i1", [97, 98])):
+        field = trt.PluginField("f", given, kind)
+        assert field.data.dtype == dtype and field.data.tolist() == wanted and field.size == len(wanted), (given, field.data)
+    assert trt.PluginField("f", b"ab", kinds.CHAR).data.tobytes().decode() == "ab"
+    assert trt.PluginField("f", None, kinds.INT32).data is None and trt.PluginField("f", b"ab", kinds.UNKNOWN).data == b"ab"
+
+
+class Named(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
+    """Adds 1, times what comparisons of its sizes say: [rows < columns, rows == columns, 1] for rows and columns that a run has."""
+
+    def __init__(self, text):
+        for kind in Named.__bases__:
+            kind.__init__(self)
+        self.text, self.num_outputs, self.plugin_name, self.plugin_version, self.plugin_namespace = text, 1, "Named", "1", ""
+
+    def get_capability_interface(self, type):
+        return self
+
+    def get_output_data_types(self, input_types):
+        return [input_types[0]]
+
+    def get_output_shapes(self, inputs, shape_inputs, builder):
+        dims, (rows, columns) = trt.DimsExprs(3), inputs[0]
+        one, plus = builder.constant(1), trt.DimensionOperation.SUM
+        dims[0] = builder.operation(plus, builder.operation(trt.DimensionOperation.LESS, rows, columns), one)
+        dims[1] = builder.operation(plus, builder.operation(trt.DimensionOperation.EQUAL, rows, columns), one)
+        dims[2] = one
+        return [dims]
+
+    def get_fields_to_serialize(self):
+        return trt.PluginFieldCollection([trt.PluginField("text", self.text.encode(), trt.PluginFieldType.CHAR)])
+
+    def configure_plugin(self, inp, out):
+        pass
+
+    def on_shape_change(self, inp, out):
+        pass
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].desc.type == trt.float32 and in_out[pos].desc.format == trt.TensorFormat.LINEAR
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        at(outputs[0], output_desc[0])[...] = len(self.text)
+
+    def attach_to_context(self, context):
+        return self.clone()
+
+    def set_tactic(self, tactic):
+        pass
+
+    def clone(self):
+        return Named(self.text)
+
+
+class NamedCreator(trt.IPluginCreatorV3One):
+    def __init__(self):
+        trt.IPluginCreatorV3One.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "Named", "1", ""
+        self.field_names = trt.PluginFieldCollection([trt.PluginField("text", np.array([]), trt.PluginFieldType.CHAR)])
+
+    def create_plugin(self, name, fc, phase):
+        (field,) = [f for f in fc if f.name == "text"]
+        return Named((field.data[:-1] if field.data[-1] == 0 else field.data).tobytes().decode("utf-8"))
+
+
+def test_texts_and_compared_sizes():
+    creator, registry = NamedCreator(), trt.get_plugin_registry()
+    assert registry.register_creator(creator, "")
+    try:
+        for from_call in (False, True):
+            network = new_network()
+            if from_call:
+                x = network.add_input("x", trt.float32, (-1, -1))
+                made = creator.create_plugin("n", trt.PluginFieldCollection([trt.PluginField("text", b"four\0", trt.PluginFieldType.CHAR)]),
+                                             trt.TensorRTPhase.BUILD)
+                network.mark_output(network.add_plugin_v3([x], [], made).get_output(0))
+            else:
+                text = data(5, data(1, "text") + data(4, "four") + num(20, 3))
+                written = model(data(2, "g") + data(11, value("x", "f32", ["R", "C"])) + data(12, value("y", "f32", [])) +
+                                node("Named", ["x"], ["y"], text))
+                assert trt.OnnxParser(network, trt.Logger(trt.Logger.ERROR)).parse(written)
+            engine = engine_of(network, profile=((1, 1), (2, 3), (4, 4)))
+            for rows, columns in ((1, 1), (2, 3), (3, 2), (4, 4)):
+                (found,) = execute(engine, np.zeros((rows, columns), "f4"))
+                assert found.shape == (1 + (rows < columns), 1 + (rows == columns), 1) and (found == 4).all(), (rows, columns, found)
+    finally:
+        registry.deregister_creator(creator)
+
+
 def test_version_2():
     creator = Pad2Creator()
     registry = trt.get_plugin_registry()

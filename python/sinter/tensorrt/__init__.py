@@ -10,7 +10,7 @@ from . import _names
 from ._builder import Builder, IBuilderConfig, IOptimizationProfile, ITimingCache
 from ._control import IIfConditional, IIfConditionalBoundaryLayer, ILoop, ILoopBoundaryLayer
 from ._core import (Dims, Dims2, Dims3, Dims4, DimsHW, IHostMemory, ILogger, Logger, Managed, Missing, NotAvailable, Permutation, Weights,
-                    nptype, volume)
+                    listed, nptype, volume)
 from ._inspector import EngineInspector
 from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAllocator, IGpuAsyncAllocator, IInt8Calibrator,
                           IInt8EntropyCalibrator, IInt8EntropyCalibrator2, IInt8LegacyCalibrator, IInt8MinMaxCalibrator,
@@ -34,6 +34,7 @@ globals().update(_LAYER_CLASSES)
 globals().update({_kind.__name__: _kind for _kind in _PLUGIN_CLASSES})
 PluginFieldCollection = PluginFieldCollection_
 ResizeMode, SliceMode = _names.InterpolationMode, _names.SampleMode
+NodeIndices = list
 _plugin_registry = get_plugin_registry()
 float32, float16, bfloat16, int8, int32, int64, uint8, bool, fp8, int4, fp4, e8m0 = (
     _names.DataType[_n] for _n in "FLOAT HALF BF16 INT8 INT32 INT64 UINT8 BOOL FP8 INT4 FP4 E8M0".split())
@@ -43,6 +44,10 @@ def get_nv_onnx_parser_version():
     """The version as one number: 101600 for 10.16.0."""
     major, minor, patch = (int(p) for p in (__version__.split(".") + ["0", "0"])[:3])
     return major * 10000 + minor * 100 + patch
+
+
+def _itemsize(trt_type):
+    return trt_type.itemsize
 
 
 def shutdown_protobuf_library():
@@ -58,6 +63,8 @@ def _complete():
             base = ILayer if name.endswith("Layer") else IVersionedInterface if name.startswith("IPlugin") else \
                 list if name in ("DimsExprs", "ISymExprs") else Managed
             found = here[name] = type(name, (base,), {"__module__": __name__, "__init__": _begin(name)})
+        if found.__dir__ is object.__dir__:
+            found.__dir__ = listed
         for member in members:
             if not hasattr(found, member):
                 kept = getattr(found, "ATTRIBUTES", "").split()

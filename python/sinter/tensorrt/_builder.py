@@ -160,18 +160,17 @@ class IBuilderConfig(Managed):
     # ---- devices ----
 
     def set_device_type(self, layer, device_type):
-        if device_type != DeviceType.GPU:
-            raise NotAvailable(Missing("IBuilderConfig", "DLA").text())
-        self.device_types[id(layer)] = device_type
+        """Kept; a build refuses a layer on a DLA, unless BuilderFlag.GPU_FALLBACK permits the GPU."""
+        self.device_types[layer] = device_type
 
     def get_device_type(self, layer):
-        return self.device_types.get(id(layer), self.default_device_type)
+        return self.device_types.get(layer, self.default_device_type)
 
     def is_device_type_set(self, layer):
-        return id(layer) in self.device_types
+        return layer in self.device_types
 
     def reset_device_type(self, layer):
-        self.device_types.pop(id(layer), None)
+        self.device_types.pop(layer, None)
 
     def can_run_on_DLA(self, layer):
         return False
@@ -278,7 +277,8 @@ class Builder(Managed, Reporter):
 
     def _build(self, network, config):
         start = time.perf_counter()
-        if config.default_device_type != DeviceType.GPU and not config.get_flag(BuilderFlag.GPU_FALLBACK):
+        wanted = {config.default_device_type, *config.device_types.values()}
+        if wanted != {DeviceType.GPU} and not config.get_flag(BuilderFlag.GPU_FALLBACK):
             raise NotAvailable(Missing("IBuilderConfig", "DLA").text() + "; BuilderFlag.GPU_FALLBACK permits it")
         options = {"device": self.device, "refittable": bool(config.flags & REFITS)}
         options["tune"] = ("off", "fast", "fast", "fast", "full", "full")[min(max(config.builder_optimization_level, 0), 5)]

@@ -69,6 +69,17 @@ class Missing:
         raise NotAvailable(self.text())
 
 
+def listed(self):
+    """What dir() lists of an object: what upstream's has, for tools that walk over it. Objects of scripts' own classes keep all of
+    theirs."""
+    kind = type(self)
+    if not kind.__module__.startswith(__package__):
+        return object.__dir__(self)
+    own = getattr(kind, "ATTRIBUTES", "").split()
+    return [n for n in object.__dir__(self) if (n.startswith("__") or not n.startswith("_")) and n != "ATTRIBUTES" and
+            not isinstance(getattr(kind, n, None), Missing) and (n in own or hasattr(kind, n))]
+
+
 def strict(kind):
     """Makes a class refuse attributes that it does not have, as upstream's classes do: a wrong spelling, or a property of an older
     version, would change nothing. Classes of scripts that derive from it have their own attributes."""

@@ -2,7 +2,7 @@
 """Members of layers that are no parameter: inputs with a name, groups of parameters, sizes that are computed. EXTRA has, for
 each kind that needs some, what its class gets."""
 from ._core import FROM_TRT, Dims
-from ._names import CausalMaskKind, DataType
+from ._names import CausalMaskKind, DataType, Severity
 
 
 def tensor_property(index):
@@ -65,9 +65,11 @@ def set_block_shape(self, shape):
 # ---- normalisation ----
 
 def set_compute_precision(self, dtype):
-    """FLOAT is what there is: sums are f32 for every type of the input."""
+    """Kept, but FLOAT is what there is: sums are f32 for every type of the input."""
+    self._compute_precision = DataType(dtype)
     if dtype != DataType.FLOAT:
-        raise NotImplementedError(f"normalization computes in {DataType.FLOAT}, not in {dtype}; ILayer.precision narrows the layer")
+        self.network.say(Severity.WARNING, f"compute_precision {DataType(dtype)} of layer '{self.name}' changes nothing: a normalization "
+                                           f"computes in {DataType.FLOAT}; ILayer.precision narrows the layer")
 
 
 # ---- fill ----
@@ -85,7 +87,7 @@ EXTRA = {
     "attention": ATTENTION,
     "softmax": {"axes": property(softmax_axes, lambda self, mask: self.layer.set("axes", mask))},
     "dynamic_quantize": {"block_shape": property(block_shape, set_block_shape)},
-    "normalization": {"compute_precision": property(lambda self: DataType.FLOAT, set_compute_precision),
+    "normalization": {"compute_precision": property(lambda self: getattr(self, "_compute_precision", DataType.FLOAT), set_compute_precision),
                       "is_v2": property(lambda self: self.added_by == "normalization_v2")},
     "fill": {"is_alpha_beta_int64": is_alpha_beta_int64},
     "moe": {"set_gated_weights": inputs_setter(3, ("fc_gate_weights", "fc_up_weights", "fc_down_weights"), "activation_type"),

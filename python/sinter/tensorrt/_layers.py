@@ -229,6 +229,8 @@ class INetworkDefinition(NetworkDefinition):
     def _add(self, kind, tensors, parameters):
         if kind == "constant":
             shape, value = tuple(int(d) for d in parameters["shape"]), parameters["weights"]
+            if value is None and 0 in shape:
+                value = Tensor(b"", _abi.Dtype.F32, (0,))
             value = value if isinstance(value, Tensor) else Tensor(value)
             # An array of the same number of elements takes the shape that is given.
             layer = self._net.add_constant(Tensor._make(value.dtype, shape, value.data, value.place, value)).producer

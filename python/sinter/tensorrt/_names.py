@@ -362,6 +362,7 @@ def make_enums():
             value = int(given) if given else value + 1
             members[member] = value
         made[name] = Enum(name, members, module="sinter.tensorrt")
+        setattr(made[name], "__entries", {n: (m, None) for n, m in made[name].__members__.items()})      # as pybind11's enums have it
     return made
 
 

@@ -48,7 +48,7 @@ class ITensor:
             self.tensor.dtype = FROM_TRT[dtype]
             return
         producer = self.tensor.producer
-        producer.set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), FROM_TRT[dtype])
+        self.network._wrap_layer(producer).set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), dtype)
 
     def get_dimension_name(self, index):
         return self.tensor.dim_names[index] or ""
@@ -100,10 +100,6 @@ class ILayer:
         self.kind_name = self.added_by = layer.kind.name.lower()
         self.layer_type = type(self).layer_type
 
-    def __dir__(self):
-        """What upstream's layers have: tools list the attributes of layers by it."""
-        return [n for n in super().__dir__() if hasattr(type(self), n)]
-
     # Of IActivationLayer and IPoolingLayer `type` is their function, as upstream has it.
     type = property(lambda self: self.layer_type or LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
     layer_type = None           # of layers whose kind has another name upstream
@@ -152,7 +148,11 @@ class ILayer:
         self.layer.set_input(index, None if tensor is None else tensor.tensor)
 
     def set_output_type(self, index, dtype):
-        self.layer.set_output_type(index, FROM_TRT[dtype])
+        """The type of an output. As upstream, a strongly typed network refuses it by a message alone."""
+        try:
+            self.layer.set_output_type(index, FROM_TRT[dtype])
+        except Error as e:
+            self.network.fail(e)
 
     def get_output_type(self, index):
         return to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)

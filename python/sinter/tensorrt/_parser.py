@@ -80,7 +80,7 @@ class OnnxParser(Managed, Reporter):
         """Reads a model from bytes. `path`: the file it comes from, beside which external data lies. False after a failure:
         num_errors and get_error have the reasons."""
         data = bytes(model)
-        if path and os.path.exists(path):
+        if path and os.path.isfile(path):
             with open(path, "rb") as file:
                 if file.read() == data:
                     return self._take(os.fspath(path))

@@ -15,17 +15,13 @@ from ._core import FROM_TRT, TO_TRT, to_trt
 from ._names import PluginFieldType, TensorRTPhase
 from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTensorDesc, IDimensionExpr, IExprBuilder, IPluginCreator,
                               IPluginV3, PluginTensorDesc, part)
-from ._registry import PluginField, PluginFieldCollection_, get_plugin_registry
+from ._registry import NUMPY_TYPES, PluginField, PluginFieldCollection_, get_plugin_registry
 
 STATE, OBJECT = "sinter_serialized", "sinter_object"
-NUMPY_TYPES = {PluginFieldType.FLOAT16: "f2", PluginFieldType.FLOAT32: "f4", PluginFieldType.FLOAT64: "f8", PluginFieldType.BF16: "f4",
-               PluginFieldType.INT8: "i1", PluginFieldType.INT16: "i2", PluginFieldType.INT32: "i4", PluginFieldType.INT64: "i8",
-               PluginFieldType.DIMS: "i4"}
-
 
 def declared(kind):
     """How a field of a creator is declared; an empty value means that it was not given."""
-    found = NUMPY_TYPES.get(kind)
+    found = NUMPY_TYPES.get(kind) if kind != PluginFieldType.CHAR else None
     return (bytes, b"") if found is None else (list[float], []) if found[0] == "f" else (list[int], [])
 
 
@@ -125,8 +121,7 @@ class Bridge:
         if raw:
             found = self.live.get((raw, values[OBJECT]))
             return found if found is not None else self._restore(raw)
-        given = [PluginField(n, numpy().array(values[n], NUMPY_TYPES[k]) if k in NUMPY_TYPES else values[n], k)
-                 for n, k in self.kinds.items() if len(values[n])]
+        given = [PluginField(n, values[n], k) for n, k in self.kinds.items() if len(values[n])]
         made = self._create(PluginFieldCollection_(given), TensorRTPhase.BUILD)
         return self._restore(serialized(made)) if self.is_runtime else made
 

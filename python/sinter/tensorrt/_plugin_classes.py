@@ -61,10 +61,10 @@ class IExprBuilder:
 
     def operation(self, op, first, second):
         a, b = first.dim, second.dim
-        if op in (DimensionOperation.EQUAL, DimensionOperation.LESS):
-            if a.value is None or b.value is None:
-                raise NotAvailable(f"{op} of sizes that are not known while building is not available in sinter.tensorrt")
-            return self.constant(a.value == b.value if op == DimensionOperation.EQUAL else a.value < b.value)
+        if op == DimensionOperation.LESS:               # 1 or 0
+            return IDimensionExpr((b - a).max(0).min(1))
+        if op == DimensionOperation.EQUAL:
+            return IDimensionExpr(1 - (a - b).max(b - a).min(1))
         return IDimensionExpr({DimensionOperation.SUM: Dim.__add__, DimensionOperation.PROD: Dim.__mul__,
                                DimensionOperation.MAX: Dim.max, DimensionOperation.MIN: Dim.min,
                                DimensionOperation.SUB: Dim.__sub__, DimensionOperation.FLOOR_DIV: Dim.__floordiv__,

@@ -3,16 +3,34 @@
 import ctypes
 import os
 
+from .._dtype import numpy
 from ._core import Managed, Reporter
 from ._names import PluginFieldType
 
+NUMPY_TYPES = {PluginFieldType.FLOAT16: "f2", PluginFieldType.FLOAT32: "f4", PluginFieldType.FLOAT64: "f8", PluginFieldType.BF16: "f4",
+               PluginFieldType.INT8: "i1", PluginFieldType.INT16: "i2", PluginFieldType.INT32: "i4", PluginFieldType.INT64: "i8",
+               PluginFieldType.DIMS: "i4", PluginFieldType.CHAR: "i1"}
+
 
 class PluginField:
-    """A parameter of a plugin: name, data, type."""
+    """A parameter of a plugin: name, data, type. Data of a type that NumPy has, and texts, are arrays with one axis, as upstream
+    shows them."""
     ATTRIBUTES = "name data type"
 
     def __init__(self, name="", data=None, type=PluginFieldType.UNKNOWN):
-        self.name, self.data, self.type = name, data, type
+        self.name, self.type, self.data = name, type, data
+
+    @property
+    def data(self):
+        return self._data
+
+    @data.setter
+    def data(self, data):
+        np, dtype = numpy(), NUMPY_TYPES.get(self.type)
+        if np is not None and dtype is not None and data is not None:
+            data = data.encode() if isinstance(data, str) else data
+            data = np.frombuffer(data, dtype) if isinstance(data, (bytes, bytearray, memoryview)) else np.asarray(data, dtype).reshape(-1)
+        self._data = data
 
     @property
     def size(self):

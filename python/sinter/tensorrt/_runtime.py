@@ -623,10 +623,11 @@ class IExecutionContext(Managed, Reporter):
 
     def _hand_over(self, context, late, stream):
         """Results of sizes that were not known go to memory of the output allocators, or to the address of the output, which
-        has room for get_max_output_size bytes."""
+        has room for get_max_output_size bytes. An allocator is told the shape; get_tensor_shape keeps -1 then, as upstream's."""
         for io, allocator, given in late:
             result = context.output(io.name)
-            self._found[io.name] = result.shape
+            if allocator is None:
+                self._found[io.name] = result.shape
             address = self._allocated(io.name, allocator, result.nbytes, stream) if allocator is not None else given
             place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
             if result.nbytes:
