@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuda-python where memory of the device is memory of the host: cuda.cudart (cuda.bindings.runtime) and as much of cuda.cuda
 (cuda.bindings.driver) as scripts use around engines. Every function gives a tuple: the status, then the results."""
+import ctypes
 import enum
 import re
 import types
@@ -444,6 +445,8 @@ def modules():
     runtime.cudaEventBlockingSync, runtime.cudaEventDisableTiming = 1, 2
     runtime.cudaHostAllocDefault, runtime.cudaHostAllocPortable, runtime.cudaHostAllocMapped, runtime.cudaHostRegisterDefault = 0, 1, 2, 0
     runtime.cudaHostAllocWriteCombined, runtime.cudaMemAttachGlobal, runtime.cudaMemAttachHost = 4, 1, 2
+    runtime.cudaEventWaitDefault, runtime.cudaEventRecordDefault, runtime.cudaEventInterprocess = 0, 0, 4
+    runtime.cudaDeviceScheduleAuto, runtime.cudaDeviceScheduleSpin, runtime.cudaDeviceScheduleBlockingSync = 0, 1, 4
     runtime.cudaHostRegisterPortable, runtime.cudaHostRegisterMapped, runtime.cudaHostRegisterReadOnly = 1, 2, 8
     runtime.cudaStream_t = runtime.cudaEvent_t = runtime.cudaGraph_t = runtime.cudaGraphExec_t = int
     for module in (runtime, driver):
@@ -469,6 +472,10 @@ class Library:
 
     @staticmethod
     def number(value):
+        if hasattr(value, "_obj"):                              # byref()
+            return ctypes.addressof(value._obj)
+        if isinstance(value, (ctypes.Array, ctypes._Pointer)):
+            return ctypes.cast(value, ctypes.c_void_p).value or 0
         return int(getattr(value, "value", value) or 0)
 
     def __getattr__(self, name):

@@ -31,12 +31,28 @@ def install():
                 raise ImportError(f"{top} is not installed, and its place is only taken where engines run on the CPU "
                                   "(SINTER_TENSORRT_DEVICE=cpu)")
             sys.modules.update(module.modules())
-    if is_host() and HostMemoryForPolygraphy.NAME not in sys.modules:
-        sys.meta_path.insert(0, HostMemoryForPolygraphy())
+    if is_host():
+        host_libcudart()
+        if HostMemoryForPolygraphy.NAME not in sys.modules:
+            sys.meta_path.insert(0, HostMemoryForPolygraphy())
+
+
+def host_libcudart():
+    """Scripts that open libcudart by ctypes get the host's functions, too."""
+    import ctypes
+    import os
+    from ._shim_cudart import Library
+
+    class CDLL(ctypes.CDLL):
+        def __new__(cls, name=None, *arguments, **keywords):
+            is_cudart = isinstance(name, (str, os.PathLike)) and os.path.basename(os.fspath(name)).startswith("libcudart.")
+            return Library() if is_cudart else super().__new__(cls)
+    if ctypes.CDLL.__module__ != __name__:
+        ctypes.CDLL = ctypes.cdll._dlltype = CDLL
 
 
 class HostMemoryForPolygraphy(importlib.abc.MetaPathFinder):
-    """Polygraphy opens libcudart itself: its wrapper gets the host's functions when it is imported."""
+    """Polygraphy looks for libcudart's file, and warns where there is none: its wrapper gets the host's functions when it is imported."""
     NAME = "polygraphy.cuda.cuda"
 
     def find_spec(self, name, path, target=None):

@@ -85,6 +85,7 @@ ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);
 ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_value_id x_zero, ir_value_id w_zero);
 ir_value_id quirk_avg_pool(onnx_call *c, ir_value_id x);
+void quirk_qlinear_pool(onnx_call *c); /* of codes, the channels behind the batch */
 void quirk_layer_norm(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis, double epsilon,
                       uint32_t outputs, ir_value_id *out);
 ir_value_id quirk_rms_norm(onnx_call *c, ir_value_id x, ir_value_id scale, int64_t axis, double epsilon);

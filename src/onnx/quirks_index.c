@@ -120,17 +120,19 @@ void convert_compress(onnx_call *c)
     c->out[0] = build_compress(&c->b, x, call_in(c, 1), a);
 }
 
-void convert_unique(onnx_call *c)
+void convert_unique(onnx_call *c) /* arg 1: com.microsoft's, without the indices of what comes first */
 {
     attrs_unique *a = DEFAULTS(unique);
     const ir_value_id x = call_in(c, 0);
     a->axis = call_attr(c, "axis") ? call_axis(c, call_int(c, "axis", 0), call_rank(c, x)) : -1;
-    a->sorted = call_int(c, "sorted", 1) != 0;
+    a->sorted = c->arg ? 0 : call_int(c, "sorted", 1) != 0;
     uint32_t outputs = 1;
-    for (uint32_t i = 1; i < 4; i++)
-        if (call_wants(c, i)) outputs = i + 1;
+    const uint32_t left_out = c->arg ? 1 : 0;
+    for (uint32_t i = 1; i + left_out < 4; i++)
+        if (call_wants(c, i)) outputs = i + left_out + 1;
     const ir_node_id n = build_unique(&c->b, x, a, outputs);
-    for (uint32_t i = 0; i < outputs && i < c->count_out; i++) c->out[i] = build_result(&c->b, n, i);
+    for (uint32_t i = 0; i < outputs && i < c->count_out; i++)
+        c->out[i] = build_result(&c->b, n, i ? i + left_out : 0);
 }
 
 void convert_array_feature_extractor(onnx_call *c)
@@ -231,7 +233,7 @@ void convert_range(onnx_call *c)
     ir_value_id in[3];
     dim at[3], count = DIM_NONE;
     double v[3];
-    bool known = true, real = true;
+    bool real = true;
     for (uint32_t i = 0; i < 3; i++) {
         in[i] = call_in(c, i);
         if (!in[i] && i == 2 && c->arg)
@@ -239,13 +241,14 @@ void convert_range(onnx_call *c)
         if (!in[i]) REJECT(c, INVALID_MODEL, "input %u is missing", i);
         if (c->b.status) return;
         if (call_rank(c, in[i])) in[i] = build_shaped(&c->b, in[i], NULL, 0);
-        uint32_t n = 0;
-        known = call_known(c, in[i], &at[i], 1, &n) && n == 1 && known;
         real = ir_const_scalar(c->b.g, in[i], &v[i]) && real;
     }
     const sinter_dtype type = call_type(c, in[0]);
     int64_t step = 0;
-    if (known && dtype_is_int(type) && dim_is_const(t, at[2], &step)) {
+    uint32_t one = 0;
+    if (dtype_is_int(type) && call_known(c, in[2], &at[2], 1, &one) && one == 1 && dim_is_const(t, at[2], &step)) {
+        for (uint32_t i = 0; i < 2; i++)
+            if (!call_numbers(c, in[i], "an end of the range", &at[i], 1, &one)) return;
         if (step == 0 || step == INT64_MIN) REJECT(c, INVALID_MODEL, "a step of %lld", (long long)step);
         if (c->b.status) return;
         const dim span = step > 0 ? dim_sub(t, at[1], at[0]) : dim_sub(t, at[0], at[1]);
@@ -261,7 +264,6 @@ void convert_range(onnx_call *c)
         const ir_value_id n = build_typed(
             &c->b, build_ceil(&c->b, build_div(&c->b, span, build_typed(&c->b, in[2], f64))), SINTER_DTYPE_I64);
         const ir_value_id whole = build_max(&c->b, n, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));
-        uint32_t one = 0;
         if (c->b.status || !call_sizes(c, whole, "the length", DIM_NONE, &count, 1, &one)) return;
     }
     attrs_range *a = DEFAULTS(range);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_label.c - LabelEncoder: each element is looked up in a list of keys, and the value beside it is the result.
+/* quirks_label.c - LabelEncoder, CategoryMapper: each element is looked up in a list of keys, and the value beside it is the result.
  * Keys and values are numbers or text. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
@@ -139,11 +139,21 @@ static void pick(onnx_call *c, const labels *values, const labels *other, ir_val
     c->out[0] = build_gather(&c->b, table, at, NULL);
 }
 
-void convert_label_encoder(onnx_call *c)
+void convert_label_encoder(onnx_call *c) /* arg 1: CategoryMapper */
 {
     labels keys, values, other;
     const ir_value_id x = call_in(c, 0);
-    if (c->version < 2) { /* classes_strings stand for 0, 1, 2 … */
+    if (c->arg) { /* cats_strings beside cats_int64s: which are the keys, the input says */
+        const bool from_text = call_strings_at(c, x) != NULL;
+        const onnx_attr *words = NULL, *ints = NULL;
+        if (!has(c, "cats", "strings", &words) || !has(c, "cats", "int64s", &ints))
+            REJECT(c, INVALID_MODEL, "cats_strings or cats_int64s is missing");
+        if (c->b.status) return;
+        labels texts = { .count = words->strings.count, .word = words->strings.at }, numbers = { 0 };
+        view_of(c, SINTER_DTYPE_I64, ints->ints.at, ints->ints.count, &numbers);
+        keys = from_text ? texts : numbers;
+        values = from_text ? numbers : texts;
+    } else if (c->version < 2) { /* classes_strings stand for 0, 1, 2 … */
         const bool from_text = call_strings_at(c, x) != NULL;
         labels words;
         if (!labels_read(c, "classes", &words) || !words.word) REJECT(c, INVALID_MODEL, "classes_strings is missing");

@@ -253,9 +253,8 @@ void convert_qlinear_unary(onnx_call *c) /* arg: op; LeakyRelu is prelu */
     requantize(c, y, 3, call_in(c, 0));
 }
 
-void convert_qlinear_pool(onnx_call *c) /* arg: global */
+void quirk_qlinear_pool(onnx_call *c) /* arg: global */
 {
-    if (call_int(c, "channels_last", 0)) REJECT(c, UNSUPPORTED, "attribute channels_last is 1");
     const ir_value_id x = dequantized(c, 0);
     int64_t axes[SINTER_RANK_MAX];
     uint32_t count = 0;

@@ -243,8 +243,9 @@ static pad_mode pad_mode_of(onnx_call *c)
     return pad_mode_constant;
 }
 
-void convert_pad(onnx_call *c)
+void convert_pad(onnx_call *c) /* arg 1: com.microsoft's, with pads as an input */
 {
+    const bool has_inputs = c->version >= 11 || c->arg;
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_rank(c, x);
     const pad_mode mode = pad_mode_of(c);
@@ -252,7 +253,7 @@ void convert_pad(onnx_call *c)
     attr_ints list, axes = { 0 };
     uint32_t count = 0;
     ir_value_id value = 0;
-    if (c->version < 11) {
+    if (!has_inputs) {
         if (!call_ints(c, c->version < 2 ? "paddings" : "pads", &list))
             REJECT(c, INVALID_MODEL, "attribute pads is missing");
         count = list.count;
@@ -265,7 +266,7 @@ void convert_pad(onnx_call *c)
         if (value && call_rank(c, value)) value = build_shaped(&c->b, value, NULL, 0);
         quirk_axes(c, 1, 3, rank, &axes);
     }
-    const bool has_axes = c->version >= 11 && call_in(c, 3);
+    const bool has_axes = has_inputs && call_in(c, 3);
     const uint32_t half = has_axes ? axes.count : rank;
     if (count != 2 * half) REJECT(c, INVALID_MODEL, "%u pads for %u axes", count, half);
     for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);

@@ -260,16 +260,17 @@ static ir_value_id channels_moved(onnx_call *c, ir_value_id x, bool to_last)
 /* com.microsoft's NhwcConv, NhwcFusedConv and NhwcMaxPool: the operator of arg between two transposes. */
 static void channels_last(onnx_call *c, void (*convert)(onnx_call *c), uint32_t more, bool has_filter)
 {
+    enum { INPUTS = 9 };
     const ir_value_id *given = c->in;
-    ir_value_id in[4] = { 0 };
+    ir_value_id in[INPUTS] = { 0 };
     const uint32_t count = c->count_in;
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    for (uint32_t i = 0; i < count && i < 4; i++)
+    for (uint32_t i = 0; i < count && i < INPUTS; i++)
         in[i] = i == 0 || i == more ? channels_moved(c, c->in[i], false) : c->in[i];
     if (has_filter) in[1] = channels_moved(c, in[1], false);
     if (c->b.status) return;
     c->in = in;
-    c->count_in = count < 4 ? count : 4;
+    c->count_in = count < INPUTS ? count : INPUTS;
     convert(c);
     c->in = given;
     c->count_in = count;
@@ -289,6 +290,23 @@ static bool is_filter_channels_last(onnx_call *c, ir_value_id x, ir_value_id w)
     for (uint32_t i = 0; i < kernel.count && i < rank - 2; i++)
         if (!call_size(c, w, i + 1, &size) || size != kernel.at[i]) return false;
     return true;
+}
+
+/* com.microsoft's operators of codes: the attribute says where the channels are. */
+static void channels_as_told(onnx_call *c, void (*convert)(onnx_call *c))
+{
+    if (call_int(c, "channels_last", 0)) channels_last(c, convert, 0, false);
+    else convert(c);
+}
+
+void convert_qlinear_conv_told(onnx_call *c)
+{
+    channels_as_told(c, convert_qlinear_conv);
+}
+
+void convert_qlinear_pool(onnx_call *c)
+{
+    channels_as_told(c, quirk_qlinear_pool);
 }
 
 void convert_nhwc_conv(onnx_call *c)

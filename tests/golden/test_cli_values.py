@@ -330,6 +330,24 @@ def check_label(folder, chance):
                    "LabelEncoder", [([count], numbers), ([count], ["none" if n == 99 else "v%d" % n for n in numbers])], "ai.onnx.ml", 4)
 
 
+def check_categories(folder, chance):
+    """One list of text beside one of numbers, which an input of either kind goes through."""
+    words = sorted(set(some_texts(chance, 5)))
+    numbers = chance.sample(range(-9, 10), len(words))
+    count = chance.randint(1, 6)
+    x, n = some_texts(chance, count), [chance.randint(-9, 9) for _ in range(count)]
+    lists = texts_attribute("cats_strings", words) + onnx.ints("cats_int64s", numbers)
+
+    def mapper(source, result, default):
+        return onnx.data(1, onnx.data(1, source) + onnx.data(2, result) + onnx.data(4, "CategoryMapper") + onnx.data(7, "ai.onnx.ml") +
+                         lists + default)
+    nodes = mapper("x", "a", onnx.integer("default_int64", 99)) + mapper("n", "b", text_attribute("default_string", "none"))
+    return answers(folder, nodes, [("x", STRING, ["N"], texts_npy([count], x)), ("n", I64, ["N"], ints_npy([count], n))],
+                   [("a", I64, read_ints), ("b", STRING, read_texts)], "CategoryMapper",
+                   [([count], [dict(zip(words, numbers)).get(t, 99) for t in x]), ([count], [dict(zip(numbers, words)).get(i, "none") for i in n])],
+                   "ai.onnx.ml", 1)
+
+
 def check_moves(folder, chance):
     """Operators that move elements move text."""
     rows, columns = chance.randint(1, 3), chance.randint(1, 3)
@@ -516,8 +534,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(SEEDS):
             failed += check_trees(folder, seed)
-            for check in (check_classifier, check_concat, check_equal, check_split, check_normalizer, check_label, check_moves, check_picks, check_sequence,
-                          check_maps, check_optional, check_optional_taken):
+            for check in (check_classifier, check_concat, check_equal, check_split, check_normalizer, check_label, check_categories, check_moves,
+                          check_picks, check_sequence, check_maps, check_optional, check_optional_taken):
                 failed += check(folder, random.Random(seed))
     return 1 if failed else 0
 

@@ -200,8 +200,9 @@ static bool compress(grow *g, const gop *op)
 
 static bool unique(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, op->types, 1, 4), n = grow_begin(g, op->name);
+    const uint32_t x = grow_pick(g, op->types, 1, op->arg ? 1 : 4), n = grow_begin(g, op->name);
     grow_in(g, n, x);
+    if (op->arg) return grow_end(g, n, 1 + grow_below(g, 3)) != G_NONE; /* com.microsoft's */
     if (x != G_NONE && grow_one_in(g, 3)) grow_int(g, n, "axis", grow_below(g, grow_rank(g, x)));
     if (grow_one_in(g, 3)) grow_int(g, n, "sorted", 0);
     return grow_end(g, n, 1 + grow_below(g, 4)) != G_NONE;
@@ -211,7 +212,7 @@ static bool unique(grow *g, const gop *op)
 #define TS (T_F | T_OF(I32) | T_OF(I64))
 const gop gops_index[] = {
     { "Gather", 13, 0, 6, gather, 0, T_ALL, 0 },     { "GatherElements", 13, 0, 2, gather_elements, 0, T_ALL, 0 },
-    { "GatherND", 13, 0, 2, gather_nd, 0, T_ALL, 0 },
+    { "GatherND", 13, 0, 2, gather_nd, 0, T_ALL, 0 }, { "com.microsoft.GatherND", 1, 0, 1, gather_nd, 0, T_F32, 0 },
     { "ScatterElements", 18, 0, 2, scatter_elements, 0, T_N, 0 },
     { "ScatterND", 18, 0, 2, scatter_nd, 0, T_N, 0 }, { "OneHot", 11, 2, 2, one_hot, 0, 0, 0 },
     { "EyeLike", 9, 0, 1, eye_like, 0, T_N, 0 },
@@ -220,7 +221,7 @@ const gop gops_index[] = {
     { "CumProd", 26, 2, 1, cumulate, 0, T_F, 0 },
     { "ReverseSequence", 10, 0, 2, reverse_sequence, 0, T_ALL, 0 },
     { "NonZero", 13, 0, 2, non_zero, 0, T_ALL, 0 },   { "Compress", 11, 0, 2, compress, 0, T_ALL, 0 },
-    { "Unique", 11, 0, 2, unique, 0, TS, 0 },
+    { "Unique", 11, 0, 2, unique, 0, TS, 0 }, { "com.microsoft.Unique", 1, 0, 1, unique, 1, T_F32, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -154,7 +154,8 @@ static bool grid_sample(grow *g, const gop *op)
     static const char *const modes[] = { "linear", "nearest", "cubic" }, *const pads[] = { "zeros", "border",
                                                                                            "reflection" };
     const gsize batch = grow_size(g);
-    const bool is_deep = grow_one_in(g, 4);
+    static const char *const old_modes[] = { "bilinear", "nearest", "bicubic" };
+    const bool is_old = op->since == 1, is_deep = !is_old && grow_one_in(g, 4);
     const uint32_t rank = is_deep ? 5 : 4, mode = grow_below(g, is_deep ? 2 : 3);
     gsize d[5] = { batch, gsize_of(grow_between(g, 1, 4)) }, s[5] = { batch };
     for (uint32_t i = 2; i < rank; i++) d[i] = gsize_of(grow_between(g, 2, 6));
@@ -164,7 +165,7 @@ static bool grid_sample(grow *g, const gop *op)
     const uint32_t x = grow_shaped(g, t, d, rank), at = grow_shaped(g, t, s, rank), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, at);
-    grow_text(g, n, "mode", modes[mode]);
+    grow_text(g, n, "mode", is_old ? old_modes[mode] : modes[mode]);
     grow_text(g, n, "padding_mode", pads[grow_below(g, 3)]);
     return grow_end(g, n, 1) != G_NONE;
 }
@@ -501,6 +502,7 @@ const gop gops_layers[] = {
     { "RNN", 14, 0, 2, recurrent, 1, 0, 0 },
     { "Attention", 23, 0, 2, attention, 0, 0, 0 }, { "RotaryEmbedding", 23, 0, 2, rotary, 0, 0, 0 },
     { "LinearAttention", 27, 0, 1, linear_attention, 0, 0, 0 },
+    { "com.microsoft.GridSample", 1, 0, 1, grid_sample, 0, 0, 0 },
     { "GridSample", 20, 0, 2, grid_sample, 0, 0, 0 },       { "AffineGrid", 20, 2, 1, affine_grid, 0, 0, 0 },
     { "RoiAlign", 16, 0, 1, roi_align, 0, 0, 0 },           { "NonMaxSuppression", 11, 0, 1, nms, 0, 0, 0 },
     { "Col2Im", 18, 6, 1, col2im, 0, 0, 0 },                { "Det", 11, 0, 1, det, 0, 0, 0 },

@@ -221,7 +221,7 @@ static bool pad(grow *g, const gop *op)
     static const char *const modes[] = { "constant", "constant", "reflect", "edge", "wrap" };
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
     if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x), mode = grow_below(g, g->m->opset >= 19 ? 5 : 4);
+    const uint32_t rank = grow_rank(g, x), mode = grow_below(g, g->m->opset >= 19 && op->since > 1 ? 5 : 4);
     gsize d[2 * SINTER_RANK_MAX];
     for (uint32_t i = 0; i < 2 * rank; i++) {
         const int64_t least = gsize_min(g, grow_dim(g, x, i % rank)), most = mode == 2   ? least - 1
@@ -336,6 +336,7 @@ const gop gops_move[] = {
     { "Unsqueeze", 13, 2, 4, unsqueeze, 0, T_ALL | T_SMALL, 0 },  { "Slice", 13, 30, 12, slice, 0, T_ALL, 0 },
     { "Expand", 13, 2, 6, expand, 0, T_ALL, 0 },        { "Concat", 13, 0, 12, concat, 0, T_ALL, 0 },
     { "Split", 18, 2, 8, split, 0, T_ALL, 0 },          { "Tile", 13, 2, 3, tile, 0, T_ALL, 0 },
+    { "com.microsoft.Pad", 1, 2, 1, pad, 0, T_F32, 0 }, { "com.microsoft.Trilu", 1, 2, 1, trilu, 0, T_F32, 0 },
     { "Pad", 18, 2, 5, pad, 0, T_N, 0 },                { "DepthToSpace", 13, 0, 3, depth_to_space, 0, T_F, 0 },
     { "SpaceToDepth", 13, 0, 3, depth_to_space, 1, T_F, 0 },
     { "CenterCropPad", 18, 2, 2, center_crop_pad, 0, T_ALL, 0 },

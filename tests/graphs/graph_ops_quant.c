@@ -367,8 +367,9 @@ static bool conv_integer(grow *g, const gop *op)
 {
     const sinter_dtype t = SINTER_DTYPE_U8;
     const int64_t channels = grow_between(g, 1, 5), outs = grow_between(g, 1, 5), side = grow_between(g, 1, 3);
-    const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 3, 8)),
-                         gsize_of(grow_between(g, 3, 8)) };
+    const bool is_last = op->since == 1 && !grow_one_in(g, 3); /* com.microsoft's, with the channels last */
+    const gsize high = gsize_of(grow_between(g, 3, 8)), wide = gsize_of(grow_between(g, 3, 8)), c = gsize_of(channels),
+                d[4] = { grow_size(g), is_last ? high : c, is_last ? wide : high, is_last ? c : wide };
     const uint32_t x = grow_shaped(g, t, d, 4), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
                    zero = grow_const_scalar(g, t, 2),
                    w = grow_weight(g, grow_one_in(g, 2) ? SINTER_DTYPE_I8 : t,
@@ -379,6 +380,7 @@ static bool conv_integer(grow *g, const gop *op)
                    with_scales[8] = { x, scale, zero, w, scale, w_zero, scale, zero };
     for (uint32_t i = 0; i < (op->arg ? 8u : 4u); i++) grow_in(g, n, op->arg ? with_scales[i] : plain[i]);
     if (grow_one_in(g, 2)) grow_list(g, n, "pads", (const int64_t[]){ side / 2, side / 2, side / 2, side / 2 }, 4);
+    if (is_last) grow_int(g, n, "channels_last", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -415,6 +417,7 @@ const gop gops_quant[] = {
     { MICROSOFT "QLinearLeakyRelu", 1, 0, 1, qlinear_unary, 0, 0, 0 },
     { MICROSOFT "QLinearGlobalAveragePool", 1, 0, 1, qlinear_unary, 4, 0, 0 },
     { MICROSOFT "QLinearAveragePool", 1, 0, 1, qlinear_unary, 5, 0, 0 },
+    { MICROSOFT "QLinearConv", 1, 0, 1, conv_integer, 1, 0, 0 },
     { MICROSOFT "QLinearConcat", 1, 0, 1, qlinear_concat, 0, 0, 0 },
     { 0 },
 };

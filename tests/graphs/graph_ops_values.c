@@ -105,7 +105,8 @@ enum { SCALER, NORMALIZER, IMPUTER, VECTORIZER, REGRESSOR, CLASSIFIER, ENCODER }
 static bool learned(grow *g, const gop *op)
 {
     static const char *const norms[] = { "MAX", "L1", "L2" }, *const after[] = { "NONE", "SOFTMAX", "LOGISTIC" };
-    const int64_t count = grow_between(g, 1, 2), rows = grow_between(g, 1, 3), cats[3] = { 1, 7, 3 },
+    const int64_t count = grow_between(g, 1, 2), rows = grow_between(g, 1, 3),
+                  labels = op->arg == CLASSIFIER && rows == 1 ? 2 : rows, cats[3] = { 1, 7, 3 },
                   label[3] = { 5, -2, 9 };
     const uint32_t x = op->arg == ENCODER ? grow_pick(g, T_OF(I64) | T_OF(I32), 0, 3) : features(g, count);
     if (x == G_NONE) return false;
@@ -124,7 +125,7 @@ static bool learned(grow *g, const gop *op)
     if (is_linear) reals(g, n, "intercepts", (uint32_t)rows);
     if (is_linear) grow_text(g, n, "post_transform", after[grow_below(g, 3)]);
     if (op->arg == REGRESSOR) grow_int(g, n, "targets", rows);
-    if (op->arg == CLASSIFIER) grow_list(g, n, "classlabels_ints", label, (uint32_t)rows);
+    if (op->arg == CLASSIFIER) grow_list(g, n, "classlabels_ints", label, (uint32_t)labels);
     return grow_end(g, n, op->arg == CLASSIFIER ? 2 : 1) != G_NONE;
 }
 
@@ -361,7 +362,8 @@ const gop gops_values[] = {
     { ML "SVMRegressor", 1, 0, 1, vectors, 0, 0, 0 },       { ML "SVMClassifier", 1, 0, 1, vectors, 1, 0, 0 },
     { ML "TreeEnsembleRegressor", 1, 0, 2, trees, 1, 0, 0 },
     { ML "TreeEnsembleClassifier", 1, 0, 2, trees, 2, 0, 0 },
-    { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT), NO(ML "ZipMap", MAPS),
+    { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT), NO(ML "CategoryMapper", TEXT),
+    NO(ML "ZipMap", MAPS),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
     NO("trt.DequantizeLinear", CODES), NO("trt.TRT_INT4DequantizeLinear", CODES),

@@ -324,6 +324,26 @@ def test_expressions_of_sizes():
         assert evaluate(text, symbols) == want, text
 
 
+def test_ranges_that_inputs_end():
+    """The length of a Range of integers is known before the run, where its ends are inputs on the host."""
+    for start, step in ((0, 1), (3, 2), (9, -4)):
+        graph = data(2, "g") + initializer("start", np.array(start), "i64") + initializer("step", np.array(step), "i64")
+        graph += data(11, value("end", "i64", [])) + data(12, value("y", "i64", ["M"])) + node("Range", ["start", "end", "step"], ["y"])
+        builder = trt.Builder(QUIET)
+        network = builder.create_network(0)
+        assert trt.OnnxParser(network, QUIET).parse(model(graph))
+        engine = builder.build_engine_with_config(network, builder.create_builder_config())
+        assert engine.is_shape_inference_io("end") and engine.get_tensor_location("end") == trt.TensorLocation.HOST
+        context = engine.create_execution_context()
+        for end in (-5, 0, 3, 4, 10):
+            given, wanted = np.array(end), np.arange(start, end, step)
+            context.set_tensor_address("end", given.ctypes.data)
+            assert tuple(context.get_tensor_shape("y")) == wanted.shape, (start, end, step)
+            found = np.full(max(len(wanted), 1), 77)
+            context.set_tensor_address("y", found.ctypes.data)
+            assert context.execute_async_v3(0) and np.array_equal(found[:len(wanted)], wanted)
+
+
 def test_attributes_that_are_not_there():
     """A wrong spelling is an error, as upstream; a script's own classes have attributes of their own."""
     builder = trt.Builder(QUIET)
