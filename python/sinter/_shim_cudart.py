@@ -259,9 +259,10 @@ def cudaStreamIsCapturing(stream):
     return OK, cudaStreamCaptureStatus(int(stream) in captures)
 
 
-def cudaGraphInstantiate(graph, *_):
-    """What follows the graph is flags, or a buffer for a log, by version."""
-    return (OK, handle(handles[int(graph)])) if int(graph) in handles else (NO_HANDLE, 0)
+def cudaGraphInstantiate(graph, *more):
+    """What follows the graph is flags, or, in old versions, a buffer for a log and its size: these give the node of an error, too."""
+    node = (0,) if len(more) == 2 else ()
+    return (OK, handle(handles[int(graph)]), *node) if int(graph) in handles else (NO_HANDLE, 0, *node)
 
 
 def cudaGraphLaunch(graphExec, stream):

@@ -4,7 +4,7 @@
 
 void lower_concatenation(network_call *n)
 {
-    network_widen(n);
+    network_widen_sizes(n);
     const uint32_t rank = call_rank(&n->c, n->c.in[0]);
     const int64_t axis = call_axis(&n->c, network_int(n, "axis"), rank);
     n->c.out[0] = n->c.count_in == 1 ? build_identity(&n->c.b, n->c.in[0])

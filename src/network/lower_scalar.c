@@ -74,7 +74,7 @@ void lower_elementwise(network_call *n)
         [SINTER_ELEMENTWISE_LESS] = OP_lt
     };
     const int64_t which = network_int(n, "op");
-    if (which != SINTER_ELEMENTWISE_POW) network_widen(n); /* ONNX's Pow has the type of the base */
+    if (which != SINTER_ELEMENTWISE_POW) network_widen_sizes(n); /* ONNX's Pow has the type of the base */
     const ir_value_id x = n->c.in[0], y = n->c.in[1];
     if (call_type(&n->c, x) != call_type(&n->c, y) && which != SINTER_ELEMENTWISE_POW)
         REJECT(&n->c, INVALID_ARG, "inputs of types %s and %s, wanted are equal types",
@@ -112,6 +112,6 @@ void lower_cast(network_call *n)
 
 void lower_select(network_call *n)
 {
-    network_widen(n);
+    network_widen_sizes(n);
     n->c.out[0] = build_where(&n->c.b, n->c.in[0], n->c.in[1], n->c.in[2]);
 }

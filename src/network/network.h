@@ -223,6 +223,7 @@ bool        network_ints(network_call *n, const char *name, attr_ints *out);   /
 /* Gives the float inputs and weights of the layer one type: the widest of f16, bf16 and f32 that one of them has (f16
  * beside bf16: f32). Nothing changes in a strongly typed network, or beside floats of other types. */
 void        network_widen(network_call *n);
+void        network_widen_sizes(network_call *n); /* the same, and i32 beside i64 becomes i64: sizes were i32 once */
 /* Weights as a constant of this shape, named LAYER.NAME; 0: there are none. */
 ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, const int64_t *dim);
 /* Attributes of an ONNX operator, and its conversion. */

@@ -42,6 +42,21 @@ void network_widen(network_call *n)
             n->in[i] = build_typed(&n->c.b, n->in[i], type);
 }
 
+void network_widen_sizes(network_call *n)
+{
+    uint32_t narrow = 0, wide = 0;
+    network_widen(n);
+    if (n->layer->net->is_strongly_typed || n->c.b.status) return;
+    for (uint32_t i = 0; i < n->c.count_in; i++) {
+        if (!n->in[i] || name_is_list(n->in[i])) continue;
+        narrow += call_type(&n->c, n->in[i]) == SINTER_DTYPE_I32;
+        wide += call_type(&n->c, n->in[i]) == SINTER_DTYPE_I64;
+    }
+    for (uint32_t i = 0; i < n->c.count_in && narrow && wide; i++)
+        if (n->in[i] && !name_is_list(n->in[i]) && call_type(&n->c, n->in[i]) == SINTER_DTYPE_I32)
+            n->in[i] = build_typed(&n->c.b, n->in[i], SINTER_DTYPE_I64);
+}
+
 ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, const int64_t *d)
 {
     const sinter_weights *w = &network_param_of(n->layer, name)->weights;

@@ -341,8 +341,17 @@ def slice_(r):
 
 
 def shape(r):
+    """Sizes are i64; arithmetic with i32, which scripts of version 8 have, gives i64."""
     x, v = r.smooth()
-    r.want(r.net.add_shape(x).get_output(0), np.array(v.shape, "i8"))
+    sizes, value = r.net.add_shape(x).get_output(0), np.array(v.shape, "i8")
+    if r.int(0, 1):
+        other = r.rng.integers(-3, 4, r.pick(1, v.ndim)).astype("i4")
+        sizes = r.net.add_elementwise(*(sizes, r.give(other))[::r.pick(1, -1)], trt.ElementWiseOperation.SUM).get_output(0)
+        value = value + other
+    if r.int(0, 1):
+        other = r.rng.integers(-3, 4, r.int(1, 3)).astype("i4")
+        sizes, value = r.net.add_concatenation([sizes, r.give(other)]).get_output(0), np.concatenate([value, other])
+    r.want(sizes, value)
 
 
 def resize(r):

@@ -108,6 +108,8 @@ def test_what_tools_walk_over():
         names = dir(thing)
         assert len(names) > 5 and all(hasattr(thing, name) for name in names), thing
         assert not any(name.startswith("_") and not name.startswith("__") for name in names), names
+    sizes = engine.get_binding_shape(np.int64(1)), engine.get_binding_dtype(np.int32(1))
+    assert sizes == (engine.get_tensor_shape(engine[1]), engine.get_tensor_dtype(engine[1]))
     layer.set_output_type(0, trt.float16)
     layer.get_output(0).dtype = trt.float16
     assert layer.get_output(0).dtype == trt.float32 and not layer.output_type_is_set(0)
@@ -322,6 +324,33 @@ def test_expressions_of_sizes():
                        ("?", None), ("M+1", None), ("floordiv(N,0)", None), ("N N", None), ("(" * 500 + "N" + ")" * 500, None),
                        ("-" * 500 + "N", None), ("", None), ("max(N", None)):
         assert evaluate(text, symbols) == want, text
+
+
+def test_error_recorders_are_inherited():
+    class Recorder(trt.IErrorRecorder):
+        def __init__(self):
+            trt.IErrorRecorder.__init__(self)
+            self.found = []
+
+        def report_error(self, value, description):
+            self.found.append(description)
+
+    ours, own = Recorder(), Recorder()
+    builder = trt.Builder(QUIET)
+    builder.error_recorder = ours
+    network = builder.create_network(0)
+    assert network.error_recorder is ours
+    x = network.add_input("x", trt.float32, (2,))
+    network.mark_output(network.add_identity(x).get_output(0))
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    runtime = trt.Runtime(QUIET)
+    runtime.error_recorder = ours
+    engine = runtime.deserialize_cuda_engine(plan)
+    context = engine.create_execution_context()
+    assert engine.error_recorder is ours and context.error_recorder is ours and not ours.found
+    assert not context.set_input_shape("x", (3,)) and "permits" in ours.found[-1]
+    context.error_recorder = own
+    assert not context.set_input_shape("x", (3,)) and len(ours.found) == len(own.found) == 1 and engine.error_recorder is ours
 
 
 def test_ranges_that_inputs_end():

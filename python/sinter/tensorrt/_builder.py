@@ -242,7 +242,9 @@ class Builder(Managed, Reporter):
     def build_engine_with_config(self, network, config):
         from ._runtime import Runtime
         plan = self.build_serialized_network(network, config)
-        return None if plan is None else Runtime(self.logger).deserialize_cuda_engine(plan)
+        runtime = Runtime(self.logger)
+        runtime.error_recorder = self.error_recorder
+        return None if plan is None else runtime.deserialize_cuda_engine(plan)
 
     def build_engine(self, network, config):
         return self.build_engine_with_config(network, config)

@@ -141,9 +141,18 @@ class Logger(ILogger):
 
 
 class Reporter:
-    """The logger of an object, and the error recorder that it may have. `fail` tells both and gives None."""
+    """The logger of an object, and the error recorder that it may have, of its own or of the object that made it. `fail` tells both
+    and gives None."""
     logger = None
-    error_recorder = None
+    _recorder = _maker = None
+
+    @property
+    def error_recorder(self):
+        return self._maker.error_recorder if self._recorder is None and self._maker is not None else self._recorder
+
+    @error_recorder.setter
+    def error_recorder(self, recorder):
+        self._recorder = recorder
 
     def say(self, severity, text):
         if self.logger is not None:

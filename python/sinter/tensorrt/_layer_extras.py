@@ -2,7 +2,7 @@
 """Members of layers that are no parameter: inputs with a name, groups of parameters, sizes that are computed. EXTRA has, for
 each kind that needs some, what its class gets."""
 from ._core import FROM_TRT, Dims
-from ._names import CausalMaskKind, DataType, Severity
+from ._names import CausalMaskKind, DataType, ResizeCoordinateTransformation, Severity
 
 
 def tensor_property(index):
@@ -83,7 +83,15 @@ def set_quantization_static(self, fc_down_activation_scale, data_type):
     self.quantization_to_type = data_type
 
 
+# ---- resize ----
+
+ALIGN_CORNERS = property(lambda self: self.coordinate_transformation == ResizeCoordinateTransformation.ALIGN_CORNERS,
+                         lambda self, value: setattr(self, "coordinate_transformation", ResizeCoordinateTransformation.ALIGN_CORNERS if value
+                                                     else ResizeCoordinateTransformation.ASYMMETRIC), doc="Version 7's.")
+
+
 EXTRA = {
+    "resize": {"align_corners": ALIGN_CORNERS},
     "attention": ATTENTION,
     "softmax": {"axes": property(softmax_axes, lambda self, mask: self.layer.set("axes", mask))},
     "dynamic_quantize": {"block_shape": property(block_shape, set_block_shape)},

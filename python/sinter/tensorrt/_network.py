@@ -190,7 +190,7 @@ class NetworkDefinition(Managed, Reporter):
     LAYERS = {}                         # kind -> class
 
     def __init__(self, builder, flags):
-        self.builder, self.flags, self.logger = builder, flags, builder.logger
+        self.builder, self.flags, self.logger, self._maker = builder, flags, builder.logger, builder
         self._restart()
 
     def _restart(self):

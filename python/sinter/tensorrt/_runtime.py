@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime, engines, execution contexts, inspectors."""
 import ctypes
+import operator
 
 from .. import _library
 from .._abi import Dtype, Place
@@ -52,7 +53,8 @@ class Runtime(Managed, Reporter):
             from ._plugin_bridge import Bridges
             if hasattr(serialized_engine, "read"):
                 serialized_engine = read_stream(serialized_engine)
-            return ICudaEngine(load(serialized_engine, plugins=Bridges(is_runtime=True).current(), trust_code=bool(self.engine_host_code_allowed)), self.logger)
+            engine = load(serialized_engine, plugins=Bridges(is_runtime=True).current(), trust_code=bool(self.engine_host_code_allowed))
+            return ICudaEngine(engine, self.logger, self)
         except (Error, TypeError) as e:
             return self.fail(e)
 
@@ -105,8 +107,8 @@ class ICudaEngine(Managed, Reporter):
     minimum_weight_streaming_budget = 0
     _budget = None                                       # of an engine for the CPU
 
-    def __init__(self, engine, logger):
-        self._engine, self.logger = engine, logger
+    def __init__(self, engine, logger, maker=None):
+        self._engine, self.logger, self._maker = engine, logger, maker
         names = [io.name for io in engine.inputs + engine.outputs]
         self._names = [name for name in names if not name.startswith(DEBUG)]
         self._debug = [name[len(DEBUG):] for name in names if name.startswith(DEBUG)]
@@ -140,8 +142,8 @@ class ICudaEngine(Managed, Reporter):
 
     def _find(self, name):
         """The IO of a name or of a binding."""
-        if isinstance(name, int):
-            name = self._names[name % len(self._names)]
+        if not isinstance(name, str):                   # NumPy's integers, too
+            name = self._names[operator.index(name) % len(self._names)]
         return self._io.get(name)
 
     def _known(self, name):
@@ -360,7 +362,7 @@ class IExecutionContext(Managed, Reporter):
 
     def __init__(self, engine, strategy=ExecutionContextAllocationStrategy.STATIC):
         self._strategy, self._lent = ExecutionContextAllocationStrategy(strategy), None
-        self.engine, self.logger, self.name = engine, engine.logger, ""
+        self.engine, self.logger, self.name, self._maker = engine, engine.logger, "", engine
         self._profile, self._contexts, self._generation = 0, {}, engine._generation
         self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
         self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
