@@ -243,7 +243,7 @@ static sinter_status loop_iterators(loop_plan *p, context *x, ir_value_id turn, 
     return SINTER_OK;
 }
 
-/* The value of the next turn in the sizes of the first. Sizes that only a run knows may be equal: a reshape checks it. */
+/* The value of the next turn in the sizes of the first. Sizes that only a run knows may be equal: a reshape checks. */
 static sinter_status same_form(ir_builder *b, const char *name, const ir_value *from, ir_value_id *next)
 {
     env *e = b->g->e;

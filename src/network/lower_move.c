@@ -177,7 +177,8 @@ static ir_value_id slice_indices(network_call *n, const slice_plan *p, uint32_t 
         number(n, dim_sub(t, p->from[axis], call_k(&n->c, may_be_empty(n, p, axis, mode) ? 0 : 1)));
     attrs_range *a = DEFAULTS(range);
     a->count = build_dims(b, &p->size[axis], 1);
-    const ir_value_id i = build_range(b, number(n, p->start[axis]), number(n, p->stride[axis]), a);
+    const ir_value_id first = number(n, p->start[axis]), step = number(n, p->stride[axis]);
+    const ir_value_id i = build_range(b, first, step, a);
     *inside = 0;
     if (mode == SINTER_SAMPLE_FILL) {
         const ir_value_id below = build_lt(b, i, length);

@@ -131,8 +131,7 @@ void convert_unique(onnx_call *c) /* arg 1: com.microsoft's, without the indices
     for (uint32_t i = 1; i + left_out < 4; i++)
         if (call_wants(c, i)) outputs = i + left_out + 1;
     const ir_node_id n = build_unique(&c->b, x, a, outputs);
-    for (uint32_t i = 0; i < outputs && i < c->count_out; i++)
-        c->out[i] = build_result(&c->b, n, i ? i + left_out : 0);
+    for (uint32_t i = 0; i < outputs && i < c->count_out; i++) c->out[i] = build_result(&c->b, n, i ? i + left_out : 0);
 }
 
 void convert_array_feature_extractor(onnx_call *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_label.c - LabelEncoder, CategoryMapper: each element is looked up in a list of keys, and the value beside it is the result.
- * Keys and values are numbers or text. */
+/* quirks_label.c - LabelEncoder, CategoryMapper: each element is looked up in a list of keys, and gives the value
+ * beside it. Keys and values are numbers or text. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 

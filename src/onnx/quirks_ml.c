@@ -190,9 +190,10 @@ static ir_value_id best_of(onnx_call *c, ir_value_id y)
 static void one_row_labelled(onnx_call *c, ir_value_id y, bool is_logistic)
 {
     ir_builder *b = &c->b;
-    const ir_value_id is_second = build_gt(b, build_squeezed(b, y, 1), build_scalar_like(b, y, 0));
+    const ir_value_id row = build_squeezed(b, y, 1), is_second = build_gt(b, row, build_scalar_like(b, y, 0));
     c->out[0] = quirk_labelled(c, build_typed(b, is_second, SINTER_DTYPE_I64), 2, "classlabels_ints");
-    ir_value_id both[2] = { 0, is_logistic ? build_unary(b, OP_sigmoid, y) : y };
+    ir_value_id both[2] = { 0 };
+    both[1] = is_logistic ? build_unary(b, OP_sigmoid, y) : y;
     both[0] = build_sub(b, build_scalar_like(b, y, 1), both[1]);
     if (c->count_out > 1) c->out[1] = build_concat(b, both, 2, &(attrs_concat){ .axis = 1 });
 }
@@ -208,9 +209,8 @@ void convert_linear_classifier(onnx_call *c)
     if (c->b.status) return;
     const uint32_t rows = bias->floats.count;
     const bool is_one = rows == 1 && classes == 2;
-    if (rows != classes && !is_one)
-        REJECT(c, UNSUPPORTED, "%u rows of coefficients for %u classes", rows, classes);
-    if (is_one && strcmp(how, "PROBIT") == 0) REJECT(c, UNSUPPORTED, "PROBIT of one row of coefficients for two classes");
+    if (rows != classes && !is_one) REJECT(c, UNSUPPORTED, "%u rows of coefficients for %u classes", rows, classes);
+    if (is_one && strcmp(how, "PROBIT") == 0) REJECT(c, UNSUPPORTED, "PROBIT of one row for two classes");
     const ir_value_id y = linear(c, rows);
     if (is_one) {
         one_row_labelled(c, y, strcmp(how, "LOGISTIC") == 0);
