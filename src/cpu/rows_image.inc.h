@@ -194,7 +194,7 @@ static void gather_blend(float *y, const float *x, const int32_t *at, const floa
     for (int64_t i = 0; i < n; i += L) {
         vec a = v_zero();
         for (int64_t k = 0; k < taps; k++) {
-            const vec w = v_load(weight + k * pitch + i), v = v_gather(x, vi_load(at + k * pitch + i));
+            const vec w = v_load(weight + k * pitch + i), v = v_gather(x, at + k * pitch + i);
             a = v_blend(v_eq(w, v_zero()), a, v_fma(w, v, a));
         }
         v_store_n(y + i, a, n - i < L ? (int)(n - i) : L);

@@ -64,8 +64,11 @@ static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }
 static inline vec  v_lookup(const float *table, veci i) { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), i); }
 /* Lane i[k] of v in lane k. */
 static inline vec  v_permute(vec v, veci i) { return _mm256_permutevar8x32_ps(v, i); }
-/* x[i], any i. */
-static inline vec  v_gather(const float *x, veci i) { return _mm256_i32gather_ps(x, i, 4); }
+/* x[at[k]] in lane k. The instruction for it takes longer than eight loads on some CPUs. */
+static inline vec  v_gather(const float *x, const int32_t *at)
+{
+    return _mm256_setr_ps(x[at[0]], x[at[1]], x[at[2]], x[at[3]], x[at[4]], x[at[5]], x[at[6]], x[at[7]]);
+}
 
 static inline vecm v_lt(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 static inline vecm v_le(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LE_OQ)); }

@@ -68,8 +68,11 @@ static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
 static inline vec  v_lookup(const float *table, veci i) { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(table)); }
 /* Lane i[k] of v in lane k. */
 static inline vec  v_permute(vec v, veci i) { return _mm512_permutexvar_ps(i, v); }
-/* x[i], any i. */
-static inline vec  v_gather(const float *x, veci i) { return _mm512_i32gather_ps(i, x, 4); }
+/* x[at[k]] in lane k. */
+static inline vec  v_gather(const float *x, const int32_t *at)
+{
+    return _mm512_i32gather_ps(_mm512_loadu_si512(at), x, 4);
+}
 
 static inline vecm v_lt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vecm v_le(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }

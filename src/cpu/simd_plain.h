@@ -108,8 +108,8 @@ static inline vec  v_lookup(const float *table, veci i)
 {
     return (vec){ table[i[0]], table[i[1]], table[i[2]], table[i[3]] };
 }
-/* x[i], any i. */
-static inline vec  v_gather(const float *x, veci i) { return v_lookup(x, i); }
+/* x[at[k]] in lane k. */
+static inline vec  v_gather(const float *x, const int32_t *at) { return v_lookup(x, vi_load(at)); }
 
 static inline float v_sum(vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 static inline float v_most(vec a)
