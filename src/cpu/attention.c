@@ -196,7 +196,7 @@ static void product(const gemm_tile_set *set, const void *const *row, const floa
                     .alpha = alpha };
     for (int64_t col = 0; col < n; col += panel) {
         const int64_t cols = i64_min(panel, n - col), vectors = ceil_div(cols, set->lanes);
-        t.cols = (int32_t)cols;
+        t.cols = (int32_t)(vectors * set->lanes); /* rows of scores and sums have room */
         t.c = c + col;
         t.residual = adds ? t.c : NULL;
         set->run[vectors - 1][rows - 1](&t);

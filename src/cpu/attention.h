@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The loops of one instruction set, over contiguous rows. */
+/* The loops of one instruction set, over contiguous rows. Behind x is room for a vector of 16, which may be written. */
 typedef struct attention_set {
     /* x = cap * tanh(x / cap) where cap > 0, then + add, then -infinity where allow is 0 (either may be NULL); returns
      * the largest, a NaN where there is one. */

@@ -41,14 +41,8 @@ static float finish(float *x, int64_t n, float cap, const float *add, const uint
     for (; i < n; i += L) {
         const int left = n - i < L ? (int)(n - i) : L;
         const vec b = finish_vec(v_load_n(x + i, left), cap, add ? add + i : NULL, allow ? allow + i : NULL, left);
-        if (left == L) {
-            v_store(x + i, b);
-            a0 = nan_most(a0, b);
-            continue;
-        }
-        /* Not read again from memory: a load waits long for a store of a part of a vector. */
-        v_store_n(x + i, b, left);
-        a0 = nan_most(a0, v_blend(m_first(left), b, v_set(-INFINITY)));
+        v_store(x + i, b);
+        a0 = nan_most(a0, left == L ? b : v_blend(m_first(left), b, v_set(-INFINITY)));
     }
     a0 = nan_most(a0, a1);
     return m_any(v_is_nan(a0)) ? NAN : v_most(a0);
@@ -69,7 +63,7 @@ static float exp_sum(float *x, int64_t n, float top)
     for (; i < n; i += L) {
         const int left = n - i < L ? (int)(n - i) : L;
         const vec a = v_exp_neg(v_sub(v_load_n(x + i, left), shift));
-        v_store_n(x + i, a, left);
+        v_store(x + i, a);
         s0 = v_add(s0, left < L ? v_blend(m_first(left), a, v_zero()) : a);
     }
     return v_sum(v_add(s0, s1));
