@@ -145,6 +145,21 @@ static sinter_status narrow(builder *b, bool *is_changed)
     return ir_sweep(b->g);
 }
 
+/* The ranges that symbols have, and those of the first profile. The graph is for all profiles: only kernels are asked
+ * at the sizes of the first. */
+static sinter_status first_ranges(builder *b, dim_symbol **own, dim_symbol **first)
+{
+    const uint32_t count = dim_symbol_count(b->g->dims);
+    *own = ARENA_NEW(&b->a, dim_symbol, count);
+    *first = ARENA_NEW(&b->a, dim_symbol, count);
+    if (!*own || !*first) return FAIL_MEMORY(b->e, "the first profile");
+    for (uint32_t i = 0; i < count; i++) (*own)[i] = *dim_symbol_at(b->g->dims, i);
+    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    for (uint32_t i = 0; i < count; i++) (*first)[i] = *dim_symbol_at(b->g->dims, i);
+    for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &(*own)[i]);
+    return SINTER_OK;
+}
+
 /* Behind the types: what decides those counts ops. */
 static sinter_status lower(builder *b, bool *is_changed)
 {
@@ -152,21 +167,28 @@ static sinter_status lower(builder *b, bool *is_changed)
     TRY(narrow(b, is_changed));
     if (!b->backend->copy) return SINTER_OK;
     const tune_options options = tuning(b);
-    const uint32_t count = dim_symbol_count(b->g->dims);
-    dim_symbol *own = ARENA_NEW(&b->a, dim_symbol, count), *first = ARENA_NEW(&b->a, dim_symbol, count);
-    if (!own || !first) return FAIL_MEMORY(b->e, "the first profile");
-    /* The graph is for all profiles: only kernels are asked at the sizes of the first. */
-    for (uint32_t i = 0; i < count; i++) own[i] = *dim_symbol_at(b->g->dims, i);
-    TRY(profiles_apply(b->e, b->g, b->o, 0));
-    for (uint32_t i = 0; i < count; i++) first[i] = *dim_symbol_at(b->g->dims, i);
-    for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);
-    return tune_find_on_device(b->e, b->g, &options, first, count, is_changed);
+    dim_symbol *own, *first;
+    TRY(first_ranges(b, &own, &first));
+    return tune_find_on_device(b->e, b->g, &options, first, dim_symbol_count(b->g->dims), is_changed);
 }
 
 static sinter_status at_point(void *user, opt_point point, opt_state *s, bool *is_changed)
 {
     builder *b = user;
     return point == OPT_QUANTIZE ? quantize(b, s, is_changed) : lower(b, is_changed);
+}
+
+/* Groups that are one op where the device has a kernel for it. */
+static sinter_status join(builder *b)
+{
+    const tune_options options = tuning(b);
+    const uint32_t count = dim_symbol_count(b->g->dims);
+    dim_symbol *own, *first;
+    TRY(first_ranges(b, &own, &first));
+    for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &first[i]);
+    const sinter_status s = tune_join_excites(b->e, b->g, &options);
+    for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);
+    return s;
 }
 
 /* The passes behind those of the base. Who asks what a type gains stops where types are lowered. */
@@ -182,7 +204,8 @@ static sinter_status optimize(builder *b)
     options.prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0;
     options.at_point = at_point;
     options.point_user = b;
-    return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");
+    TRY(NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph"));
+    return b->lowering->asking || !b->backend->copy ? SINTER_OK : join(b);
 }
 
 /* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too

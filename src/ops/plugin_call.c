@@ -4,6 +4,7 @@
 #include "ops/plugin.h"
 
 #include "core/dim_range.h"
+#include "ops/excite.h"
 
 #include <string.h>
 
@@ -173,6 +174,7 @@ void plugin_tensor_of(const view *v, sinter_plugin_tensor *out)
 /* As the attributes name it. NULL: it is not registered, or its fields cannot be read. */
 void problem_resolve(arena *a, problem *p)
 {
+    if (p->op == OP_excite && p->attrs) (void)excite_parse(a, p->attrs, p->count_anchor, &p->middle);
     if (p->op != OP_plugin || !p->attrs) return;
     env quiet = *a->e;
     quiet.log = NULL;

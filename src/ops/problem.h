@@ -41,6 +41,7 @@ typedef struct problem {
     const expr  *prologue;              /* feeds the anchor's input 0; NULL: none */
     const expr  *weight;                /* feeds the anchor's input 1, a constant; NULL: it is as it is */
     const expr  *epilogue;              /* NULL: none; of pointwise: the program itself */
+    const expr  *middle;                /* of excite: what its attributes say as text; NULL: nothing, or no program */
     const struct plugin_use *plugin;    /* of a plugin's op: what its attributes name; NULL: it is not registered */
 } problem;
 
@@ -59,7 +60,8 @@ void problem_print(const problem *p, text *out);
 /* What the time of a kernel depends on: the line without the values of most immediates (scales and zero points differ
  * from layer to layer). Cannot be parsed. */
 void problem_print_timed(const problem *p, text *out);
-/* Looks up the plugin of a plugin's op, in the registry of the arena's env. Parsing does it. */
+/* Looks up what attributes name: the plugin of a plugin's op, in the registry of the arena's env, and the program of
+ * excite. Parsing does it. */
 void problem_resolve(arena *a, problem *p);
 /* UNSUPPORTED or INVALID_MODEL where the op is of a plugin that was not found, or whose fields cannot be read. */
 sinter_status problem_need(env *e, arena *a, const problem *p);

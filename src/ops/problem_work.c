@@ -79,6 +79,7 @@ static double anchor_operations(const problem *p, const view *in, const view *ou
     case OP_conv:
     case OP_conv_integer: return conv_operations(&in[1], &out[0]);
     case OP_deform_conv: return conv_operations(&in[1], &out[0]);
+    case OP_excite: return elements(&in[0]) + 2 * (elements(&in[1]) + elements(&in[2])) * (double)in[0].dim[0];
     case OP_conv_transpose: return 2 * elements(&in[0]) * elements(&in[1]) / (double)in[1].dim[0];
     case OP_attention: return attention_operations(p, in);
     case OP_lstm:

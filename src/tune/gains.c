@@ -13,8 +13,10 @@
 
 #include <string.h>
 
-/* The model is sure that a type gains from `sure` times on, and that it does not from worth_comparing times on. */
-static const double noise = 1.03, sure = 1.5, worth_comparing = 3;
+/* The model is sure that a type gains from `sure` times on, and that it does not from worth_comparing times on. On a
+ * device a product in a narrower float may take `beside` times as long by itself: what lies between it and the ops
+ * around is half as large, and casts between f32 products and narrow ones would cost more. */
+static const double noise = 1.03, sure = 1.5, worth_comparing = 3, beside = 1.3;
 
 typedef enum verdict { FOLLOWS, GAINS, LOSES } verdict;
 
@@ -83,14 +85,15 @@ static sinter_status judge(finder *f, ir_node_id id, finding *x)
     double casts = 0;
     TRY(price_both(f, id, false, x));
     if (!is_anchor(ir_node_at(f->p.g, id)->op)) return SINTER_OK;
+    const double even = f->p.o->backend->copy && f->type != SINTER_DTYPE_I8 ? beside : noise;
     const double times = x->wide.ns / (x->narrow.ns + 1e-9);
     const bool is_sure = x->narrow.is_converted || times >= sure || times * worth_comparing <= 1;
     if (!is_sure && f->p.o->mode != TUNE_OFF) TRY(price_both(f, id, true, x));
     TRY(price_casts(f, id, &casts));
-    x->is = x->narrow.is_converted                      ? LOSES
-            : x->narrow.ns * noise <= x->wide.ns        ? GAINS
-            : x->narrow.ns > x->wide.ns * noise + casts ? LOSES
-                                                        : FOLLOWS;
+    x->is = x->narrow.is_converted                     ? LOSES
+            : x->narrow.ns * noise <= x->wide.ns       ? GAINS
+            : x->narrow.ns > x->wide.ns * even + casts ? LOSES
+                                                       : FOLLOWS;
     return SINTER_OK;
 }
 

@@ -115,6 +115,11 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
 sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, const dim_symbol *asked,
                                   uint32_t count, bool *is_changed);
 
+/* ---- join.c ---- */
+/* Squeeze and excite as one op where a kernel of the device does it in one launch. In a grouped graph, with the ranges
+ * of symbols that kernels are asked with. */
+sinter_status tune_join_excites(env *e, ir_graph *g, const tune_options *options);
+
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
 /* Makes outputs, behind the graph's own, of the floats that choices are made from. */
 sinter_status tune_tap_selections(env *e, ir_graph *g);

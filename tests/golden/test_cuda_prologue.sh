@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A block that squeezes and excites, through the CUDA backend: the gate is applied by the convolution behind it, in f32 and
-# lowered to f16, so there is one kernel less, and the results are the CPU's. On a GPU where SINTER_TEST_DEVICE names one;
+# A block that squeezes and excites, through the CUDA backend: the gate is made by one kernel, and applied by the
+# convolution behind it, in f32 and lowered to f16, so there are three kernels less, and the results are the CPU's. On a GPU where SINTER_TEST_DEVICE names one;
 # else on kernels that a CPU runs (tests/cuda).
 set -eu
 sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
@@ -36,6 +36,8 @@ for allow in "" "--allow fp16"; do
     "$sinter" inspect "$work/e.sinter" >"$work/inspect"
     grep -q 'conv:.* pro="[^"]*mul .*# gated + out' "$work/inspect" ||
         fail "the gate has a kernel of its own: $(cat "$work/inspect")"
+    grep -q 'excite:.* middle="[^"]*relu .* epi="[^"]*sigmoid ' "$work/inspect" ||
+        fail "the gate has more than one kernel: $(cat "$work/inspect")"
     grep -q 'mul a b .*# gated$' "$work/inspect" && fail "the gate is applied twice: $(cat "$work/inspect")"
     # shellcheck disable=SC2086
     "$sinter" test "$work/cases" --device "$device" --tune off $allow $within | tail -1 | grep -qx '1 passed, 0 failed' ||

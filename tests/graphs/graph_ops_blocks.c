@@ -441,10 +441,10 @@ static bool inverted(grow *g, const gop *op)
         const bool reduces = grow_one_in(g, 2);
         uint32_t s = reduces ? grow_2(g, "ReduceMean", y, grow_const_ints(g, (const int64_t[]){ 2, 3 }, 2))
                              : grow_1(g, "GlobalAveragePool", y);
-        if (grow_one_in(g, 3)) { /* as a matrix */
-            s = linear(g, grow_1(g, "Flatten", s), wide, wide);
+        if (grow_one_in(g, 3)) { /* as matrices */
+            s = linear(g, activated(g, linear(g, grow_1(g, "Flatten", s), wide, few)), few, wide);
             s = grow_2(g, "Unsqueeze", s, grow_const_ints(g, (const int64_t[]){ 2, 3 }, 2));
-        } else s = convolved(g, grow_1(g, "Relu", convolved(g, s, wide, few, 1, 1, 1)), few, wide, 1, 1, 1);
+        } else s = convolved(g, activated(g, convolved(g, s, wide, few, 1, 1, 1)), few, wide, 1, 1, 1);
         y = grow_2(g, "Mul", grow_1(g, grow_one_in(g, 2) ? "Sigmoid" : "HardSigmoid", s), y);
     }
     y = convolved(g, y, wide, c, 1, 1, 1);

@@ -16,6 +16,7 @@ static const struct {
     { "random", "its numbers are nothing to compare" },
     { "non_zero_rows", "made behind the rules, for devices that find rows themselves" },
     { "nms_rows", "the same" },
+    { "excite", "made behind the groups, for devices that have a kernel for it" },
     { "copy", "made where an output's value is another output, or behind the passes" },
 };
 

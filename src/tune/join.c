@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join.c - squeeze and excite as one op: means of an image's channels, a product, a program, a product.
+ *
+ * Three small kernels one behind the other are three times the way from one launch to the next. The two products are
+ * groups already: the epilogue of the first becomes the program in the middle, that of the second the op's own.
+ * Products are convolutions with one tap, or products of matrices; reshapes between them only add axes of one, or drop
+ * them. */
+#include "ir/build.h"
+#include "ops/excite.h"
+#include "tune/gains.h"
+
+#include <string.h>
+
+typedef struct chain {
+    ir_value_id image;
+    ir_node_id first, second;
+} chain;
+
+/* Is it read once, and no output? */
+static bool is_inner(const ir_graph *g, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(g, v);
+    return x->use_count == 1 && !x->is_output && x->producer;
+}
+
+/* Of one size along the first two axes, and of one element along the others. */
+static bool is_list(const ir_graph *g, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(g, v);
+    for (uint32_t i = 2; i < x->rank; i++)
+        if (!dim_is(g->dims, x->dim[i], 1)) return false;
+    return x->rank >= 2;
+}
+
+/* The node that makes v, behind reshapes of lists; NULL: somebody else reads it, too. */
+static const ir_node *maker(const ir_graph *g, ir_value_id v)
+{
+    const ir_value *list = ir_value_at(g, v);
+    for (uint32_t depth = 0; depth < 4 && is_inner(g, v); depth++) {
+        const ir_node *n = ir_node_at(g, ir_value_at(g, v)->producer);
+        if (n->op != OP_reshape) return n;
+        const ir_value *from = ir_value_at(g, n->in[0]);
+        if (!is_list(g, n->in[0]) || from->dim[0] != list->dim[0] || from->dim[1] != list->dim[1]) return NULL;
+        v = n->in[0];
+    }
+    return NULL;
+}
+
+static bool is_conv(const ir_graph *g, const ir_node *n)
+{
+    if (n->op != OP_conv) return false;
+    const attrs_conv *a = n->attrs;
+    if (a->groups != 1 || !is_list(g, n->in[0]) || !is_list(g, n->in[1])) return false;
+    for (uint32_t i = 0; i < a->pad.count; i++)
+        if (a->pad.at[i]) return false;
+    return true;
+}
+
+static bool is_matmul(const ir_graph *g, const ir_node *n)
+{
+    if (n->op != OP_matmul) return false;
+    const attrs_matmul *a = n->attrs;
+    return !a->trans_a && !a->trans_b && a->type == SINTER_DTYPE_NONE && ir_value_at(g, n->in[0])->rank == 2 &&
+           ir_value_at(g, n->in[1])->rank == 2;
+}
+
+/* A product of a list and a constant, with an epilogue of its own perhaps. */
+static bool is_product(const ir_graph *g, const ir_node *n)
+{
+    return n->count_anchor == 2 && !n->prologue && ir_is_const(g, n->in[1]) && (is_conv(g, n) || is_matmul(g, n));
+}
+
+static bool is_pool(const ir_graph *g, const ir_node *n)
+{
+    if (n->op != OP_avg_pool) return false;
+    const attrs_avg_pool *a = n->attrs;
+    const ir_value *x = ir_value_at(g, n->in[0]);
+    for (uint32_t i = 0; i < a->kernel.count; i++)
+        if (a->pad.at[i] || a->pad.at[a->kernel.count + i] || !dim_is(g->dims, x->dim[2 + i], a->kernel.at[i]))
+            return false;
+    return true;
+}
+
+static bool is_reduction(const ir_graph *g, const ir_node *n)
+{
+    if (n->op != OP_reduce) return false;
+    const attrs_reduce *a = n->attrs;
+    const ir_value *x = ir_value_at(g, n->in[0]);
+    bool is_all = a->kind == reduce_kind_mean && a->axes.count && a->axes.count + 2 == x->rank;
+    for (uint32_t i = 0; i < a->axes.count && is_all; i++) is_all = a->axes.at[i] >= 2; /* each is there once */
+    return is_all;
+}
+
+/* Means over all positions. */
+static bool is_mean(const ir_graph *g, const ir_node *n)
+{
+    const bool is_plain = n->count_in == 1 && n->count_out == 1 && !n->prologue && !n->epilogue;
+    return is_plain && (is_pool(g, n) || is_reduction(g, n));
+}
+
+static bool find(const ir_graph *g, ir_node_id id, chain *out)
+{
+    const ir_node *second = ir_node_at(g, id);
+    if (second->is_dead || !is_product(g, second)) return false;
+    const ir_node *first = maker(g, second->in[0]);
+    if (!first || first->count_out != 1 || !is_product(g, first)) return false;
+    const ir_node *mean = maker(g, first->in[0]);
+    if (!mean || !is_mean(g, mean) || mean->parent != second->parent || first->parent != second->parent) return false;
+    *out = (chain){ mean->in[0], (ir_node_id)(first - g->node.at), id };
+    const ir_value *w1 = ir_value_at(g, first->in[1]), *w2 = ir_value_at(g, second->in[1]);
+    const sinter_dtype type = ir_value_at(g, out->image)->dtype;
+    return w1->rank == w2->rank && w1->dtype == type && w2->dtype == type;
+}
+
+/* A copy of a product's epilogue with its operands at `at` and behind. NULL: no memory, or it loads a factor. */
+static expr *program_at(arena *a, const ir_node *n, uint32_t at)
+{
+    expr *x = expr_copy(a, n->epilogue);
+    for (uint32_t i = 0; x && i < x->count; i++) {
+        if (x->at[i].op != EXPR_LOAD) continue;
+        if (x->at[i].operand < n->count_anchor) return NULL;
+        x->at[i].operand = (uint16_t)(x->at[i].operand - n->count_anchor + at);
+    }
+    return x;
+}
+
+/* Do the operands of the first product's epilogue differ along its lines at most? */
+static bool has_lines(const ir_graph *g, const ir_node *first)
+{
+    const uint32_t rank = ir_value_at(g, first->out[0])->rank;
+    for (uint32_t i = first->count_anchor; i < first->count_in; i++) {
+        const ir_value *v = ir_value_at(g, first->in[i]);
+        if (!v->data) return false;
+        for (uint32_t k = 0; k < v->rank; k++)
+            if (rank - v->rank + k != 1 && !dim_is(g->dims, v->dim[k], 1)) return false;
+    }
+    return true;
+}
+
+static attrs_excite *attrs_of(env *e, ir_graph *g, const ir_node *first)
+{
+    attrs_excite *a = op_attrs_new(&g->a, OP_excite);
+    if (!a || !first->epilogue) return a;
+    expr *middle = program_at(&g->a, first, EXCITE_OPERANDS);
+    if (!middle) return NULL;
+    text t;
+    text_init(&t, e);
+    expr_print(middle, &t);
+    a->middle = t.failed ? NULL : arena_text(&g->a, t.at, t.length);
+    text_deinit(&t);
+    return a->middle ? a : NULL;
+}
+
+/* The op in place of the second product, whose results it takes. */
+static sinter_status put(ir_graph *g, const chain *c, ir_node_id made)
+{
+    const ir_node second = *ir_node_at(g, c->second);
+    const uint32_t more = second.count_in - second.count_anchor;
+    if (second.epilogue) {
+        expr *x = program_at(&g->a, &second, ir_node_at(g, made)->count_in);
+        if (!x) return FAIL_MEMORY(g->e, "a program");
+        TRY(ir_node_add_in(g, made, second.in + second.count_anchor, more));
+        ir_node_at(g, made)->epilogue = x;
+    }
+    ir_node_at(g, made)->name = second.name;
+    TRY(ir_origin_unite(g, made, c->first));
+    TRY(ir_origin_unite(g, made, c->second));
+    TRY(ir_node_set_out(g, made, 0, second.out[0]));
+    for (uint32_t i = 1; i < second.count_out; i++)
+        if (!ir_node_add_out(g, made, second.out[i])) return FAIL_MEMORY(g->e, "a result");
+    ir_node_kill(g, c->second);
+    return SINTER_OK;
+}
+
+static bool loads_a_factor(const ir_node *n)
+{
+    bool is = false;
+    for (uint32_t i = 0; n->epilogue && i < n->epilogue->count; i++)
+        is = is || (n->epilogue->at[i].op == EXPR_LOAD && n->epilogue->at[i].operand < n->count_anchor);
+    return is;
+}
+
+static sinter_status join(const pricing *p, const chain *c, bool *is_any)
+{
+    ir_graph *g = p->g;
+    const ir_node first = *ir_node_at(g, c->first), second = *ir_node_at(g, c->second);
+    if (!has_lines(g, &first) || loads_a_factor(&first) || loads_a_factor(&second)) return SINTER_OK;
+    ir_value_id in[EXCITE_OPERANDS + EXPR_MAX] = { c->image, first.in[1], second.in[1] };
+    const uint32_t more = first.count_in - first.count_anchor;
+    if (more > EXPR_MAX) return SINTER_OK;
+    memcpy(in + EXCITE_OPERANDS, first.in + first.count_anchor, more * sizeof *in);
+    attrs_excite *attrs = attrs_of(p->e, g, &first);
+    const ir_node_id made = attrs ? ir_node_new(g, second.parent, OP_excite, attrs, in, EXCITE_OPERANDS + more, 1) : 0;
+    if (!made) return FAIL_MEMORY(p->e, "squeeze and excite");
+    bool is_fast = false;
+    TRY(ir_infer(g, made));
+    TRY(price_is_on_device(p, made, &is_fast));
+    if (!is_fast) {
+        ir_node_kill(g, made);
+        return SINTER_OK;
+    }
+    *is_any = true;
+    return put(g, c, made);
+}
+
+sinter_status tune_join_excites(env *e, ir_graph *g, const tune_options *options)
+{
+    if (!options->backend->copy || options->reference_only) return SINTER_OK;
+    arena a;
+    arena_init(&a, e);
+    const pricing p = { .e = e, .g = g, .o = options, .scratch = &a };
+    sinter_status s = SINTER_OK;
+    bool is_any = false;
+    for (ir_node_id id = 1, nodes = g->node.count; id < nodes && s == SINTER_OK; id++) {
+        chain c;
+        if (find(g, id, &c)) s = join(&p, &c, &is_any);
+    }
+    arena_deinit(&a);
+    return s || !is_any ? s : ir_sweep(g);
+}
