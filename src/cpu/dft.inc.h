@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dft.inc.h - the text of the Fourier steps (dft.h), included once by each instruction set's file. */
+enum { DFT_BLOCK = 64 };
+
 #define V vec
 #define W VEC_LANES
 #define GET(p) v_load(p)

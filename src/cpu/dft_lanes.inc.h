@@ -88,18 +88,21 @@ static int64_t DFT(five)(const dft_step *s, int64_t p, int64_t i, const float *w
     return i;
 }
 
-/* Any factor, by the definition. */
+/* Any factor, by the definition. Sums of DFT_BLOCK terms are added up, which rounds less than one long sum. */
 static int64_t DFT(any)(const dft_step *s, int64_t p, int64_t i)
 {
     const int64_t x = p * s->run, far = s->groups * s->run, y = s->radix * p * s->run, part = s->roots / s->radix;
     for (; i + W <= s->run; i += W) {
         for (int64_t k = 0; k < s->radix; k++) {
             PAIR sum = DFT(get)(s->x, x + i);
-            for (int64_t j = 1, at = k; j < s->radix; j++) {
-                const PAIR a = DFT(turn)(DFT(get)(s->x, x + j * far + i), s->root + 2 * at * part);
-                sum = DFT(add)(sum, a);
-                at += k;
-                if (at >= s->radix) at -= s->radix;
+            for (int64_t j = 1, at = k; j < s->radix;) {
+                const int64_t stop = j + DFT_BLOCK < s->radix ? j + DFT_BLOCK : s->radix;
+                PAIR block = { SET(0.0f), SET(0.0f) };
+                for (; j < stop; j++, at = at + k < s->radix ? at + k : at + k - s->radix) {
+                    const PAIR a = DFT(turn)(DFT(get)(s->x, x + j * far + i), s->root + 2 * at * part);
+                    block = DFT(add)(block, a);
+                }
+                sum = DFT(add)(sum, block);
             }
             DFT(put)(s->y, y + k * s->run + i, DFT(turn)(sum, s->root + 2 * p * k * s->turn));
         }

@@ -9,6 +9,7 @@
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
+#include "cpu/cpu_lines.h"
 #include "cpu/row.h"
 
 #include <math.h>
@@ -17,56 +18,6 @@
 /* FEW: keys that are kept sorted by insertion. */
 enum { COLS = 512, LINES = 16, SPARE = 32, RUN_MAX = 1 << 30, FEW = 32 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
-
-/* The axes beside the one that is looked along; the last is the one with the smallest stride in x. */
-typedef struct lines {
-    uint32_t rank;
-    int64_t dim[SINTER_RANK_MAX], x[SINTER_RANK_MAX], y[SINTER_RANK_MAX], z[SINTER_RANK_MAX];
-    int64_t count;    /* lines in all */
-    int64_t n, along; /* elements of a line, and the stride between them */
-} lines;
-
-static int64_t magnitude(int64_t v)
-{
-    return v < 0 ? -v : v;
-}
-
-/* y, z: the results, or NULL; each has the axis unless `keep` is false. */
-static void lines_init(lines *l, const view *x, const view *y, const view *z, int64_t axis, bool keep)
-{
-    *l = (lines){ .count = 1, .n = x->dim[axis], .along = x->stride[axis] };
-    for (uint32_t i = 0; i < x->rank; i++) {
-        const uint32_t k = keep || i < axis ? i : i - 1;
-        if (i == axis) continue;
-        l->count *= x->dim[i];
-        if (x->dim[i] == 1) continue;
-        uint32_t at = l->rank++;
-        for (; at > 0 && magnitude(l->x[at - 1]) < magnitude(x->stride[i]); at--) {
-            l->dim[at] = l->dim[at - 1];
-            l->x[at] = l->x[at - 1];
-            l->y[at] = l->y[at - 1];
-            l->z[at] = l->z[at - 1];
-        }
-        l->dim[at] = x->dim[i];
-        l->x[at] = x->stride[i];
-        l->y[at] = y ? y->stride[k] : 0;
-        l->z[at] = z ? z->stride[k] : 0;
-    }
-    if (!l->rank) l->dim[l->rank++] = 1;
-}
-
-/* Offsets of line number `at`. */
-static void line_at(const lines *l, int64_t at, int64_t *x, int64_t *y, int64_t *z)
-{
-    *x = *y = *z = 0;
-    for (uint32_t i = l->rank; i-- > 0;) {
-        const int64_t k = at % l->dim[i];
-        at /= l->dim[i];
-        *x += k * l->x[i];
-        *y += k * l->y[i];
-        *z += k * l->z[i];
-    }
-}
 
 static const char *reject(const problem *p, op_id op)
 {
@@ -81,6 +32,7 @@ static const char *reject(const problem *p, op_id op)
 typedef struct arg_record {
     const choose_set *set;
     lines at;
+    int64_t n, along; /* elements of a line, and the stride between them */
     bool is_max, last, is_cols;
     int64_t unit;   /* lines of a tile: of columns, those beside each other */
     int64_t blocks; /* of columns: tiles along the innermost axis */
@@ -120,14 +72,16 @@ static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const v
     r->set = level_of(isa)->choose;
     r->is_max = a->is_max != 0;
     r->last = a->last != 0;
-    lines_init(&r->at, &in[0], &out[0], NULL, a->axis, a->keep != 0);
+    r->n = in[0].dim[a->axis];
+    r->along = in[0].stride[a->axis];
+    lines_init(&r->at, (const view *[]){ &in[0], &out[0] }, 2, 1u << a->axis);
     const uint32_t inner = r->at.rank - 1;
-    r->is_cols = r->at.along != 1 && r->at.x[inner] == 1 && r->at.n <= RUN_MAX;
+    r->is_cols = r->along != 1 && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX;
     if (r->is_cols) {
         r->unit = COLS;
         r->blocks = (r->at.dim[inner] + COLS - 1) / COLS;
     } else {
-        r->unit = r->at.n < 8192 ? 8192 / r->at.n : 1;
+        r->unit = r->n < 8192 ? 8192 / r->n : 1;
     }
     return SINTER_OK;
 }
@@ -142,16 +96,16 @@ static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
     const lines *l = &r->at;
     const int64_t inner = l->dim[l->rank - 1], first = tile % r->blocks * COLS;
     const int64_t n = inner - first < COLS ? inner - first : COLS;
-    int64_t from = 0, to = 0, none = 0;
-    line_at(l, tile / r->blocks * inner + first, &from, &to, &none);
-    const float *x = (const float *)k->in[0] + from;
-    int64_t *y = (int64_t *)k->out[0] + to;
+    int64_t offset[LINES_VIEWS];
+    lines_at(l, tile / r->blocks * inner + first, offset);
+    const float *x = (const float *)k->in[0] + offset[0];
+    int64_t *y = (int64_t *)k->out[0] + offset[1];
     float best[COLS];
     int32_t place[COLS];
     memcpy(best, x, (size_t)n * sizeof *best);
     memset(place, 0, sizeof place);
-    for (int64_t i = 1; i < l->n; i++) r->set->row(best, place, x + i * l->along, (int32_t)i, n, r->is_max, r->last);
-    for (int64_t i = 0; i < n; i++) y[i * l->y[l->rank - 1]] = place[i];
+    for (int64_t i = 1; i < r->n; i++) r->set->row(best, place, x + i * r->along, (int32_t)i, n, r->is_max, r->last);
+    for (int64_t i = 0; i < n; i++) y[i * lines_step(l, 1)] = place[i];
 }
 
 static bool beats(float x, float best, bool is_max, bool last)
@@ -162,7 +116,7 @@ static bool beats(float x, float best, bool is_max, bool last)
 
 static int64_t along(const arg_record *r, const float *x)
 {
-    const int64_t n = r->at.n, step = r->at.along;
+    const int64_t n = r->n, step = r->along;
     int64_t found = 0;
     for (int64_t i = 0; step == 1 && i < n; i += RUN_MAX) {
         const int64_t at = i + r->set->run(x + i, n - i < RUN_MAX ? n - i : RUN_MAX, r->is_max, r->last);
@@ -183,9 +137,9 @@ static void arg_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     if (r->is_cols) return;
     const int64_t stop = end * r->unit < r->at.count ? end * r->unit : r->at.count;
     for (int64_t i = begin * r->unit; i < stop; i++) {
-        int64_t from = 0, to = 0, none = 0;
-        line_at(&r->at, i, &from, &to, &none);
-        ((int64_t *)j->k->out[0])[to] = along(r, (const float *)j->k->in[0] + from);
+        int64_t offset[LINES_VIEWS];
+        lines_at(&r->at, i, offset);
+        ((int64_t *)j->k->out[0])[offset[1]] = along(r, (const float *)j->k->in[0] + offset[0]);
     }
 }
 
@@ -218,6 +172,7 @@ const kernel cpu_arg_reduce = {
 
 typedef struct top_record {
     lines at;
+    int64_t n, along;                  /* elements of a line, and the stride between them */
     int64_t k, value_step, index_step; /* k: elements of a result's line */
     int64_t room;                      /* keys of the buffer */
     int64_t group;                     /* lines that are read together */
@@ -294,17 +249,19 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
         fits = (i == a->axis ? y->dim[i] <= in[0].dim[i] : y->dim[i] == in[0].dim[i]) &&
                (!index || index->dim[i] == y->dim[i]);
     if (!fits) return FAIL(e, INVALID_ARG, "top_k: the shapes of input and outputs do not go together");
-    lines_init(&r->at, &in[0], value, index, a->axis, true);
+    r->n = in[0].dim[a->axis];
+    r->along = in[0].stride[a->axis];
+    lines_init(&r->at, (const view *[]){ &in[0], value, index }, 3, 1u << a->axis);
     r->k = y->dim[a->axis];
     r->value_step = value ? value->stride[a->axis] : 0;
     r->index_step = index ? index->stride[a->axis] : 0;
     r->has_value = value != NULL;
     r->has_index = index != NULL;
     r->room = room_of(r->k);
-    r->group = r->at.along == 1 ? 1 : LINES;
+    r->group = r->along == 1 ? 1 : LINES;
     r->largest = a->largest != 0;
     r->set = level_of(isa)->choose;
-    r->is_cols = r->group > 1 && r->at.x[r->at.rank - 1] == 1 && r->k <= CHOOSE_TOP;
+    r->is_cols = r->group > 1 && lines_step(&r->at, 0) == 1 && r->k <= CHOOSE_TOP;
     return SINTER_OK;
 }
 
@@ -388,10 +345,10 @@ static uint64_t key_at(const top_record *r, const float *x, int64_t i)
 static void few(const top_record *r, const float *x, uint64_t *keys)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < r->at.n; i++) {
+    for (int64_t i = 0; i < r->n; i++) {
         if (count == r->k) {
-            i = r->set->seek(x, r->at.n, i, x[keys[count - 1] & UINT32_MAX], r->largest);
-            if (i == r->at.n) return;
+            i = r->set->seek(x, r->n, i, x[keys[count - 1] & UINT32_MAX], r->largest);
+            if (i == r->n) return;
         } else {
             count++;
         }
@@ -404,7 +361,7 @@ static void few(const top_record *r, const float *x, uint64_t *keys)
 
 static void many(const top_record *r, const float *x, uint64_t *keys)
 {
-    const int64_t n = r->at.n, k = r->k;
+    const int64_t n = r->n, k = r->k;
     uint64_t *spare = keys + r->room;
     int64_t count = 0, least = -1; /* least: the place of the last one that is kept */
     for (int64_t i = 0; i < n; i++) {
@@ -454,34 +411,34 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     float *copy = (float *)(void *)(keys + 2 * r->room);
     for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * r->group, left = l->count - first, some = left < r->group ? left : r->group;
-        int64_t x_at[LINES], y_at[LINES], z_at[LINES];
-        for (int64_t i = 0; i < some; i++) line_at(l, first + i, &x_at[i], &y_at[i], &z_at[i]);
+        int64_t from[LINES][LINES_VIEWS]; /* of x, values and indices */
+        for (int64_t i = 0; i < some; i++) lines_at(l, first + i, from[i]);
         const float *x = j->k->in[0];
         int64_t near = 0;
-        while (r->is_cols && near < some && x_at[near] == x_at[0] + near) near++;
+        while (r->is_cols && near < some && from[near][0] == from[0][0] + near) near++;
         if (near == some) {
             int32_t place[CHOOSE_TOP * CHOOSE_COLS];
-            r->set->top(place, x + x_at[0], l->n, l->along, some, r->k, r->largest);
+            r->set->top(place, x + from[0][0], r->n, r->along, some, r->k, r->largest);
             for (int64_t i = 0; i < r->k; i++)
                 for (int64_t g = 0; g < some; g++) {
                     const int64_t at = place[i * CHOOSE_COLS + g];
-                    put(r, j->k, i, x[x_at[g] + at * l->along], at, y_at[g], z_at[g]);
+                    put(r, j->k, i, x[from[g][0] + at * r->along], at, from[g][1], from[g][2]);
                 }
             continue;
         }
-        if (l->along != 1) {
-            for (int64_t i = 0; i < l->n; i++)
-                for (int64_t g = 0; g < some; g++) copy[g * l->n + i] = x[x_at[g] + i * l->along];
+        if (r->along != 1) {
+            for (int64_t i = 0; i < r->n; i++)
+                for (int64_t g = 0; g < some; g++) copy[g * r->n + i] = x[from[g][0] + i * r->along];
         }
         for (int64_t g = 0; g < some; g++)
-            line(r, j->k, l->along == 1 ? x + x_at[g] : copy + g * l->n, y_at[g], z_at[g], keys);
+            line(r, j->k, r->along == 1 ? x + from[g][0] : copy + g * r->n, from[g][1], from[g][2], keys);
     }
 }
 
 static sinter_status top_run(const kernel_run *k)
 {
     const top_record *r = k->record;
-    top_job j = { r, k, worker_size(r->at.n, r->k) };
+    top_job j = { r, k, worker_size(r->n, r->k) };
     if (r->at.count && r->k) row_parallel(k, (r->at.count + r->group - 1) / r->group, top_body, &j);
     return SINTER_OK;
 }

@@ -5,6 +5,7 @@
  * as the reference does. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
+#include "cpu/cpu_lines.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -18,12 +19,11 @@ typedef struct record {
     const rows_set *set;
     sinter_dtype type;
     int64_t n, x_step, y_step; /* elements of a line; a negative step walks from the end */
-    uint32_t rank;             /* of the other axes, of which the last gives the lines of a group */
-    int64_t dim[SINTER_RANK_MAX], x[SINTER_RANK_MAX], y[SINTER_RANK_MAX];
-    int64_t x_first, y_first; /* where lines begin */
-    int64_t lines;            /* of a group */
-    int64_t groups, inner;    /* groups in all, and beside each other */
-    int64_t unit;             /* groups of a tile */
+    lines at;                  /* of y, and of x */
+    int64_t x_first, y_first;  /* where lines begin */
+    int64_t lines;             /* of a group: adjacent ones along the last axis */
+    int64_t groups, inner;     /* groups in all, and beside each other */
+    int64_t unit;              /* groups of a tile */
     bool exclusive, is_product;
 } record;
 
@@ -50,11 +50,6 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static int64_t magnitude(int64_t v)
-{
-    return v < 0 ? -v : v;
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -79,26 +74,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->x_step = -r->x_step;
         r->y_step = -r->y_step;
     }
-    /* The axis with the smallest stride comes last. */
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (i == a->axis || x->dim[i] == 1) continue;
-        uint32_t at = r->rank++;
-        for (; at > 0 && magnitude(r->y[at - 1]) < magnitude(y->stride[i]); at--) {
-            r->dim[at] = r->dim[at - 1];
-            r->x[at] = r->x[at - 1];
-            r->y[at] = r->y[at - 1];
-        }
-        r->dim[at] = x->dim[i];
-        r->x[at] = x->stride[i];
-        r->y[at] = y->stride[i];
-    }
-    if (!r->rank) r->dim[r->rank++] = 1;
-    const uint32_t last = r->rank - 1;
-    r->lines = r->x[last] == 1 && r->y[last] == 1 ? LINES : LINES_APART;
-    r->inner = (r->dim[last] + r->lines - 1) / r->lines;
+    lines_init(&r->at, (const view *[]){ y, x }, 2, 1u << a->axis);
+    const uint32_t last = r->at.rank - 1;
+    const int64_t across = r->at.dim[last];
+    r->lines = lines_step(&r->at, 0) == 1 && lines_step(&r->at, 1) == 1 ? LINES : LINES_APART;
+    r->inner = (across + r->lines - 1) / r->lines;
     r->groups = r->inner;
-    for (uint32_t i = 0; i < last; i++) r->groups *= r->dim[i];
-    const int64_t each = r->n * (r->dim[last] < r->lines ? r->dim[last] : r->lines);
+    for (uint32_t i = 0; i < last; i++) r->groups *= r->at.dim[i];
+    const int64_t each = r->n * (across < r->lines ? across : r->lines);
     r->unit = each > 0 && each < TILE_ELEMENTS ? TILE_ELEMENTS / each : 1;
     return SINTER_OK;
 }
@@ -120,7 +103,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }                                                                                                                  \
     static void name(const record *r, const void *x, int64_t x_at, void *y, int64_t y_at, int64_t some)                \
     {                                                                                                                  \
-        const int64_t ax = r->x[r->rank - 1], ay = r->y[r->rank - 1];                                                  \
+        const int64_t ax = lines_step(&r->at, 1), ay = lines_step(&r->at, 0);                                          \
         const type *from = (const type *)x + x_at;                                                                     \
         type *to = (type *)y + y_at;                                                                                   \
         if (r->is_product) name##_of(r, from, to, some, ax, ay, true);                                                 \
@@ -149,17 +132,15 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const uint32_t last = r->rank - 1;
+    const int64_t across = r->at.dim[r->at.rank - 1];
     const int64_t stop = end * r->unit < r->groups ? end * r->unit : r->groups;
     for (int64_t g = begin * r->unit; g < stop; g++) {
-        const int64_t first = g % r->inner * r->lines, left = r->dim[last] - first;
+        const int64_t first = g % r->inner * r->lines, left = across - first;
         const int64_t some = left < r->lines ? left : r->lines;
-        int64_t x = r->x_first + first * r->x[last], y = r->y_first + first * r->y[last], outer = g / r->inner;
-        for (uint32_t i = last; i-- > 0; outer /= r->dim[i]) {
-            x += outer % r->dim[i] * r->x[i];
-            y += outer % r->dim[i] * r->y[i];
-        }
-        if (r->type == SINTER_DTYPE_F32 && !r->is_product && r->x[last] == 1 && r->y[last] == 1)
+        int64_t offset[LINES_VIEWS];
+        lines_at(&r->at, g / r->inner * across + first, offset);
+        const int64_t x = r->x_first + offset[1], y = r->y_first + offset[0];
+        if (r->type == SINTER_DTYPE_F32 && !r->is_product && r->lines == LINES)
             lines_f32(r, (const float *)j->k->in[0] + x, (float *)j->k->out[0] + y, some);
         else if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
         else if (r->type == SINTER_DTYPE_I32) group_i32(r, j->k->in[0], x, j->k->out[0], y, some);

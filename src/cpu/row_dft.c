@@ -7,6 +7,7 @@
 #include "cpu/cpu_kernels.h"
 #include "cpu/dft.h"
 #include "cpu/level.h"
+#include "cpu/cpu_lines.h"
 #include "cpu/row.h"
 
 #include <math.h>
@@ -23,10 +24,9 @@ typedef struct record {
     uint32_t count; /* of factors */
     bool is_inverse, is_mirrored, is_complex_in, is_complex_out;
     int64_t x_size, x_step, x_part, bins, y_step, y_part;
-    uint32_t rank; /* of the other axes, the one with the smallest stride last */
-    int64_t dim[SINTER_RANK_MAX], x[SINTER_RANK_MAX], y[SINTER_RANK_MAX];
-    int64_t lines, lanes; /* in all, and at once */
-    size_t buffer;        /* bytes of a thread's buffers */
+    lines at;      /* of y, and of x */
+    int64_t lanes; /* lines at once */
+    size_t buffer; /* bytes of a thread's buffers */
 } record;
 
 /* Elements of the longest line. */
@@ -80,29 +80,6 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record) + 2 * sizeof(float) * (size_t)longest(p);
 }
 
-static int64_t magnitude(int64_t v)
-{
-    return v < 0 ? -v : v;
-}
-
-static void lines_of(record *r, const attrs_dft *a, const view *x, const view *y)
-{
-    r->lines = 1;
-    for (uint32_t i = 0; i + 1 < x->rank; i++) {
-        if (i == a->axis) continue;
-        uint32_t at = r->rank++;
-        for (; at > 0 && magnitude(r->y[at - 1]) < magnitude(y->stride[i]); at--) {
-            r->dim[at] = r->dim[at - 1];
-            r->x[at] = r->x[at - 1];
-            r->y[at] = r->y[at - 1];
-        }
-        r->dim[at] = x->dim[i];
-        r->x[at] = x->stride[i];
-        r->y[at] = y->stride[i];
-        r->lines *= x->dim[i];
-    }
-}
-
 /* Fours first: they do the most for what they read. */
 static void factors_of(record *r, int64_t n)
 {
@@ -150,7 +127,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                    .buffer = buffer_bytes(longest(p)) };
     const bool is_real = r->is_mirrored ? !r->is_complex_out : !is_inverse && !r->is_complex_in;
     if (is_real && n % 2 == 0) r->half = n / 2;
-    lines_of(r, a, x, y);
+    lines_init(&r->at, (const view *[]){ y, x }, 2, 1u << a->axis | 1u << last);
     factors_of(r, r->half ? r->half : n);
     for (int64_t k = 0; k < n; k++) {
         const double angle = 2 * 3.14159265358979323846 * (double)k / (double)n;
@@ -247,18 +224,15 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     float *room = (float *)((char *)j->k->workspace + worker * r->buffer);
     for (int64_t g = begin; g < end; g++) {
-        const int64_t first = g * r->lanes, left = r->lines - first, lanes = left < r->lanes ? left : r->lanes;
+        const int64_t first = g * r->lanes, left = r->at.count - first, lanes = left < r->lanes ? left : r->lanes;
         const int64_t part = (r->n + 2) * lanes;
         dft_lines x = { room, room + part }, y = { room + 2 * part, room + 3 * part };
         int64_t y_at[LANES];
         for (int64_t i = 0; i < lanes; i++) {
-            int64_t from = 0, to = 0, at = first + i;
-            for (uint32_t k = r->rank; k-- > 0; at /= r->dim[k]) {
-                from += at % r->dim[k] * r->x[k];
-                to += at % r->dim[k] * r->y[k];
-            }
-            const float *line = (const float *)j->k->in[0] + from;
-            y_at[i] = to;
+            int64_t offset[LINES_VIEWS];
+            lines_at(&r->at, first + i, offset);
+            const float *line = (const float *)j->k->in[0] + offset[1];
+            y_at[i] = offset[0];
             if (!r->half) load_complex(r, line, x.re + i, x.im + i, lanes);
             else if (r->is_mirrored) load_spectrum(r, line, y.re + i, y.im + i, lanes);
             else load_real(r, line, x.re + i, x.im + i, lanes);
@@ -282,7 +256,7 @@ static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
     job j = { r, k };
-    if (r->lines) row_parallel(k, (r->lines + r->lanes - 1) / r->lanes, body, &j);
+    if (r->at.count) row_parallel(k, (r->at.count + r->lanes - 1) / r->lanes, body, &j);
     return SINTER_OK;
 }
 
