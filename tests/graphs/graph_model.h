@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 enum { G_ENVS = 4, G_LANES = 3, G_IN = 24, G_OUT = 6, G_ATTRS = 18, G_SYMBOLS = 8, G_PROFILES = 3,
+       G_ELEMENTS = 24,         /* numbers of an attribute */
        G_IO = 256 };            /* inputs of a model, and outputs */
 #define G_NONE UINT32_MAX
 #define G_STRING 8      /* ONNX's number of text */
@@ -71,8 +72,8 @@ typedef struct gattr {
     double f;                               /* GA_TENSOR of `dtype` and rank 1: its element, where count is 0 */
     sinter_dtype dtype;
     uint32_t count;
-    int64_t ints[16];
-    double reals[16];                       /* GA_REALS, and elements of GA_TENSOR */
+    int64_t ints[G_ELEMENTS];
+    double reals[G_ELEMENTS];               /* GA_REALS, and elements of GA_TENSOR */
     char text[192];                         /* GA_TEXTS: words with a space between */
 } gattr;
 

@@ -306,7 +306,7 @@ static bool attr_of(reader *r, gnode *n)
         a->kind = is_real ? GA_REALS : GA_INTS;
         while (!is_next(r, ']')) {
             if (is_real ? a->count == COUNT_OF(a->reals) || !number(r, &a->reals[a->count])
-                        : a->count == 16 || !whole(r, &a->ints[a->count]))
+                        : a->count == COUNT_OF(a->ints) || !whole(r, &a->ints[a->count]))
                 return bad(r, "a number was expected");
             a->count++;
             (void)is_next(r, ',');
