@@ -43,6 +43,10 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(!t->is_exact, "adds up other products: not with math=exact");
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     REJECT_UNLESS(!p->prologue && !p->epilogue, "takes no programs");
+    const attrs_dft *a = p->attrs;
+    const uint32_t rank = p->in[0].rank;
+    REJECT_UNLESS(p->out[0].rank == rank && a->axis >= 0 && a->axis + 1 < (int64_t)rank,
+                  "no axis beside that of the parts");
     REJECT_UNLESS(longest(p) <= ROOTS, "lines of more than 4 million elements");
     return NULL;
 }

@@ -41,6 +41,7 @@ double problem_terms(const problem *p, const view *in)
     case OP_matmul: return (double)in[0].dim[in[0].rank - (((const attrs_matmul *)p->attrs)->trans_a ? 2u : 1u)];
     case OP_dft: { /* a line that is half of a spectrum counts twice */
         const attrs_dft *a = p->attrs;
+        if (a->axis < 0 || a->axis >= in[0].rank) return 8;
         return (double)in[0].dim[a->axis] * (a->onesided && a->inverse ? 2 : 1);
     }
     case OP_excite: return (double)view_count(&in[0]) + (double)view_count(&in[1]);
