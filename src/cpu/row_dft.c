@@ -34,6 +34,7 @@ static int64_t longest(const problem *p)
 {
     const attrs_dft *a = p->attrs;
     const int64_t bins = p->out[0].dim[a->axis].max;
+    if (bins < 1) return 1;
     return a->onesided && !a->inverse && bins < ROOTS ? 2 * bins - 1 : bins;
 }
 
