@@ -112,14 +112,12 @@ static bool find(const ir_graph *g, ir_node_id id, chain *out)
     return w1->rank == w2->rank && w1->dtype == type && w2->dtype == type;
 }
 
-/* A copy of a product's epilogue with its operands at `at` and behind. NULL: no memory, or it loads a factor. */
+/* A copy of a product's epilogue, which loads no factor, with its operands at `at` and behind. NULL: no memory. */
 static expr *program_at(arena *a, const ir_node *n, uint32_t at)
 {
     expr *x = expr_copy(a, n->epilogue);
     for (uint32_t i = 0; x && i < x->count; i++) {
-        if (x->at[i].op != EXPR_LOAD) continue;
-        if (x->at[i].operand < n->count_anchor) return NULL;
-        x->at[i].operand = (uint16_t)(x->at[i].operand - n->count_anchor + at);
+        if (x->at[i].op == EXPR_LOAD) x->at[i].operand = (uint16_t)(x->at[i].operand - n->count_anchor + at);
     }
     return x;
 }
@@ -205,7 +203,7 @@ static sinter_status join(const pricing *p, const chain *c, bool *is_any)
 
 sinter_status tune_join_excites(env *e, ir_graph *g, const tune_options *options)
 {
-    if (!options->backend->copy || options->reference_only) return SINTER_OK;
+    if (options->reference_only) return SINTER_OK;
     arena a;
     arena_init(&a, e);
     const pricing p = { .e = e, .g = g, .o = options, .scratch = &a };
