@@ -68,35 +68,50 @@ static inline dw_end dw_end_of(const gemm_epilogue *e)
     return (dw_end){ .scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi };
 }
 
-static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, char *to,
-                                                            const float *residual, int lanes, const int masked,
-                                                            const int narrow)
+/* What becomes of the sums of the first `live` of a row of outputs. */
+static inline __attribute__((always_inline)) void dw_finish_row(const dw_end *e, vec *acc, const int outputs, int live,
+                                                                vec bias, char *y, int64_t y_step,
+                                                                const float *residual, int64_t r_step, int lanes,
+                                                                const int masked, const int narrow)
 {
-    float *y = (float *)(void *)to;
-    if (e->scale) acc = v_mul(v_set(e->alpha), acc);
-    acc = v_add(acc, bias);
-    if (residual) acc = v_add(acc, masked ? v_load_n(residual, lanes) : v_load(residual));
-    if (e->clip) acc = v_min(v_set(e->hi), v_max(v_set(e->lo), acc));
-    if (narrow) {
-        dw_store_bf16(to, acc, lanes, masked);
-    } else if (masked) {
-        v_store_n(y, acc, lanes);
-    } else {
-        v_store(y, acc);
+    if (e->scale) {
+        UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_mul(v_set(e->alpha), acc[u]);
+    }
+    UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_add(acc[u], bias);
+    if (residual) {
+        UNROLL for (int u = 0; u < outputs; u++)
+        {
+            if (u >= live) break;
+            const float *from = residual + u * r_step;
+            acc[u] = v_add(acc[u], masked ? v_load_n(from, lanes) : v_load(from));
+        }
+    }
+    if (e->clip) {
+        UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_min(v_set(e->hi), v_max(v_set(e->lo), acc[u]));
+    }
+    UNROLL for (int u = 0; u < outputs; u++, y += y_step)
+    {
+        if (u >= live) break;
+        if (narrow) dw_store_bf16(y, acc[u], lanes, masked);
+        else if (masked) v_store_n((float *)(void *)y, acc[u], lanes);
+        else v_store((float *)(void *)y, acc[u]);
     }
 }
 
-/* One row of the window. first, second: the output rows that it belongs to, with their rows of weights. */
+/* One row of the window. first, second: the output rows that it belongs to, with their rows of weights. Where sums and
+ * weights together need more registers than there are, weights are operands in memory. */
 static inline __attribute__((always_inline)) void dw_line(const dw_block *b, const char *x, const float *w0,
                                                           const float *w1, vec *acc0, vec *acc1, const int kernel,
-                                                          const int stride, const int outputs, const int first,
-                                                          const int second, const int masked, const int narrow)
+                                                          const int stride, const int rows, const int outputs,
+                                                          const int first, const int second, const int masked,
+                                                          const int narrow)
 {
     const uint32_t inside = b->cols;
     const int64_t x_col = b->x_col * (narrow ? 2 : 4);
     const int lanes = b->lanes;
+    const int in_memory = rows * outputs + (first + second) * kernel + 1 > VEC_REGISTERS;
     vec wv0[7], wv1[7];
-    UNROLL for (int i = 0; i < kernel; i++)
+    UNROLL for (int i = 0; i < kernel && !in_memory; i++)
     {
         if (first) wv0[i] = v_load(w0 + i * VEC_LANES);
         if (second) wv1[i] = v_load(w1 + i * VEC_LANES);
@@ -112,8 +127,10 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
         {
             const int tap = col - u * stride;
             if (tap < 0 || tap >= kernel) continue;
-            if (first) acc0[u] = v_fma_into(in, wv0[tap], acc0[u]);
-            if (second) acc1[u] = v_fma_into(in, wv1[tap], acc1[u]);
+            if (first && in_memory) acc0[u] = v_fma_from(in, w0 + tap * VEC_LANES, acc0[u]);
+            if (second && in_memory) acc1[u] = v_fma_from(in, w1 + tap * VEC_LANES, acc1[u]);
+            if (first && !in_memory) acc0[u] = v_fma_into(in, wv0[tap], acc0[u]);
+            if (second && !in_memory) acc1[u] = v_fma_into(in, wv1[tap], acc1[u]);
         }
     }
 }
@@ -145,38 +162,36 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     const bool is_narrow = narrow && y_size == 2;
     const int64_t x_row = b->x_row * x_size, taps = b->height * kernel, shift = b->shift, height = b->height;
     const int64_t row_end = b->row_end, ldy = b->ldy, ldr = b->e->ldr;
+    const int64_t y_step = b->y_col * ldy * y_size, r_step = b->y_col * ldr;
+    const int32_t rows_out = b->rows_out, cols_out = b->cols_out; /* stores to y could be taken to change them */
     const float *weights = b->w;
+    const int64_t vectors_of_line = VEC_LANES * x_size < 64 ? 64 / (VEC_LANES * x_size) : 1; /* a cache line */
     for (int64_t v = 0; v < b->vectors; v++, weights += taps * VEC_LANES) {
         for (int64_t block = 0; block < b->blocks; block++) {
             const int64_t at = v * VEC_LANES, pixel = block * outputs * b->y_col;
             const char *line = b->x + (block * outputs * stride * b->x_col + at) * x_size + b->row_begin * x_row;
-            if (b->ahead_rows) dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
+            if (b->ahead_rows && v % vectors_of_line == 0) dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
             vec acc0[7], acc1[7];
             UNROLL for (int u = 0; u < outputs; u++) acc0[u] = acc1[u] = v_zero();
             for (int64_t i = b->row_begin; i < row_end; i++, line += x_row) {
                 const float *w0 = weights + i * kernel * VEC_LANES, *w1 = w0 - shift * kernel * VEC_LANES;
-                if (rows == 1 || i < shift || b->rows_out == 1) {
-                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 0, masked, narrow);
+                if (rows == 1 || i < shift || rows_out == 1) {
+                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 0, masked, narrow);
                 } else if (i < height) {
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 1, masked, narrow);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 1, masked, narrow);
                 } else {
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 0, 1, masked, narrow);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 0, 1, masked, narrow);
                 }
             }
             const float *bias_at = b->bias ? b->bias + at : NULL;
             const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
             UNROLL for (int r = 0; r < rows; r++)
             {
-                if (r >= b->rows_out) break;
+                if (r >= rows_out) break;
                 char *y = b->y + ((pixel + r * b->y_row) * ldy + at) * y_size;
                 const float *residual = b->residual ? b->residual + (pixel + r * b->y_row) * ldr + at : NULL;
-                UNROLL for (int u = 0; u < outputs; u++)
-                {
-                    if (u >= b->cols_out) break;
-                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked, is_narrow);
-                    y += b->y_col * ldy * y_size;
-                    if (residual) residual += b->y_col * ldr;
-                }
+                dw_finish_row(&e, r ? acc1 : acc0, outputs, cols_out, bias, y, y_step, residual, r_step, lanes, masked,
+                              is_narrow);
             }
         }
     }
@@ -212,14 +227,9 @@ static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int6
                     }
                 }
             }
-            float *y = (float *)(void *)b->y + block * outputs * ldy + at;
+            char *y = b->y + (block * outputs * ldy + at) * 4;
             const float *residual = b->residual ? b->residual + block * outputs * ldr + at : NULL;
-            UNROLL for (int u = 0; u < outputs; u++)
-            {
-                dw_finish(&e, acc[u], bias, (char *)y, residual, lanes, masked, 0);
-                y += ldy;
-                if (residual) residual += ldr;
-            }
+            dw_finish_row(&e, acc, outputs, outputs, bias, y, ldy * 4, residual, ldr, lanes, masked, 0);
         }
     }
 }

@@ -241,13 +241,13 @@ static void taps_trim(const gemm_core *core, int32_t rows, const void *const *at
     *end = 1;
 }
 
-/* The kernel of a panel so many vectors wide. */
-static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, const gemm_tile *t)
+/* The kernel of a panel so many vectors wide, of which so many columns are written. */
+static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, int64_t cols, const gemm_tile *t)
 {
     const gemm_tile_set *set = core->set;
     if (core->step) return set->lines[core->step - 1][vectors - 1];
     if (set->set_up) return set->any[vectors - 1];
-    const bool is_half = 2 * (t->cols - (vectors - 1) * set->lanes) <= set->lanes && !(t->flags & GEMM_TILE_AHEAD);
+    const bool is_half = 2 * (cols - (vectors - 1) * set->lanes) <= set->lanes && !(t->flags & GEMM_TILE_AHEAD);
     if (is_half && set->half[vectors - 1][t->rows - 1]) return set->half[vectors - 1][t->rows - 1];
     return set->run[vectors - 1][t->rows - 1];
 }
@@ -278,6 +278,21 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t wide = i64_min(panel_end * g->width, core->n) - panel_begin * g->width;
     /* Programs are fastest where rows lie behind each other. */
     const int64_t drain_ld = is_whole || wide > drain_width ? drain_width : wide;
+    const int64_t last_width = panel_width(g, core->n, g->panels - 1);
+    gemm_tile t = {
+        .ldc = e->drain ? drain_ld : core->ldc,
+        .ldr = e->ldr,
+        .taps = 1,
+        .k = core->k,
+        .at = core->at,
+        .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
+                 (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
+                 (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) | (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u) |
+                 (core->tactic.ahead ? GEMM_TILE_AHEAD : 0u),
+        .alpha = e->alpha,
+        .lo = e->lo,
+        .hi = e->hi,
+    };
     /* Tiles that are narrow altogether meet the hook some at a time. */
     int64_t first = -1; /* row that the hook has not seen yet; -1: none waits */
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
@@ -289,49 +304,40 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             taps_trim(core, rows, rows_at, &tap_begin, &tap_end);
         }
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
-        gemm_tile t = {
-            .a = rows_at + tap_begin * rows,
-            .ldc = e->drain ? drain_ld : core->ldc,
-            .ldr = e->ldr,
-            .taps = tap_end - tap_begin,
-            .k = core->k,
-            .rows = rows,
-            .line = core->step ? core->line + row * core->step * a_size : NULL,
-            .at = core->at,
-            .ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size,
-            .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
-                     (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
-                     (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) |
-                     (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u) |
-                     (core->tactic.ahead ? GEMM_TILE_AHEAD : 0u),
-            .alpha = e->alpha,
-            .lo = e->lo,
-            .hi = e->hi,
-        };
+        t.a = rows_at + tap_begin * rows;
+        t.taps = tap_end - tap_begin;
+        t.rows = rows;
+        t.line = core->step ? core->line + row * core->step * a_size : NULL;
+        t.ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size;
         if (core->set->set_up) core->set->set_up(rows, core->k, core->state);
+        gemm_tile_fn *const run = tile_fn_of(core, core->tactic.vectors, g->width, &t);
+        char *const c = e->drain ? NULL : (char *)core->c + row * core->ldc * c_size;
+        const char *const residual =
+            core->residual ? (const char *)core->residual + row * e->ldr * residual_size : NULL;
         const float *b = b_begin;
         int64_t next = i * (panel_end - panel_begin) * next_each;
         int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
-            const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
+            const bool is_last = panel + 1 == g->panels;
+            const int64_t col = panel * g->width, width = is_last ? last_width : g->width;
             const int64_t some = i64_min(core->n - col, width);
             /* Scratch has room for whole vectors, which are stored in one instruction. */
             t.cols = (int32_t)(is_whole ? width : some);
-            t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float)
-                           : (char *)core->c + (row * core->ldc + col) * c_size;
+            t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float) : c + col * c_size;
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
-            t.residual = core->residual ? (const char *)core->residual + (row * e->ldr + col) * residual_size : NULL;
+            t.residual = residual ? residual + col * residual_size : NULL;
             t.b = b + tap_begin * words * width;
             t.next = next < next_most ? (const char *)(b_begin + block_words) + next : NULL;
             next += next_each;
-            const int64_t vectors = width / g->lanes;
-            tile_fn_of(core, vectors, &t)(&t);
+            if (is_last) tile_fn_of(core, width / g->lanes, t.cols, &t)(&t);
+            else run(&t);
             b += core->taps * words * width;
             t.ahead = 0;
+            if (!e->post) continue;
             const int64_t cols = col + some - done;
             const bool is_full =
                 e->drain ? cols + g->width > drain_width : cols * rows * (int64_t)sizeof(float) >= POST_BYTES;
-            if (e->post && !e->drain && (first >= 0 || wide * rows * c_size < POST_BYTES)) {
+            if (!e->drain && (first >= 0 || wide * rows * c_size < POST_BYTES)) {
                 if (first < 0) first = row;
                 if (panel + 1 < panel_end) continue;
                 const int64_t waiting = row + rows - first;
@@ -339,8 +345,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
                 e->post(post_user, core->batch, core->row + first, waiting, core->col + done, wide,
                         (char *)core->c + (first * core->ldc + done) * c_size, t.ldc);
                 first = -1;
-            } else if (e->post && (panel + 1 == panel_end || is_full)) {
-                void *at = e->drain ? drained : (char *)core->c + (row * core->ldc + done) * c_size;
+            } else if (panel + 1 == panel_end || is_full) {
+                void *at = e->drain ? drained : c + done * c_size;
                 e->post(post_user, core->batch, core->row + row, rows, core->col + done, cols, at, t.ldc);
                 done += cols;
             }

@@ -65,6 +65,12 @@ static inline vec v_fma_into(vec a, vec b, vec c)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
     return c;
 }
+/* The same with a vector in memory, which takes no register. */
+static inline vec v_fma_from(vec a, const float *b, vec c)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "m"(*(const __m256_u *)b));
+    return c;
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
 static inline vec v_max(vec a, vec b)
 {

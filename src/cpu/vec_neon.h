@@ -64,6 +64,10 @@ static inline vec v_fma_into(vec a, vec b, vec c)
 {
     return v_fma(a, b, c);
 }
+static inline vec v_fma_from(vec a, const float *b, vec c)
+{
+    return v_fma(a, v_load(b), c);
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. fmax and fmin
  * give a NaN for a NaN in `a`, too, so these are comparisons. */
 static inline vec v_max(vec a, vec b)

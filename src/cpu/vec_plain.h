@@ -60,6 +60,10 @@ static inline vec v_fma_into(vec a, vec b, vec c)
 {
     return v_fma(a, b, c);
 }
+static inline vec v_fma_from(vec a, const float *b, vec c)
+{
+    return v_fma(a, v_load(b), c);
+}
 static inline vec v_select(vec_bits m, vec a, vec b)
 {
     return (vec)(((vec_bits)a & m) | ((vec_bits)b & ~m));
