@@ -306,6 +306,19 @@ static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
     return found ? build_matmul(r->b, in[0], in[1], &at) : 0;
 }
 
+/* matmul(x, w) where w has leading axes of 1 -> the same without them: weights of rank 2 are what kernels pack, and what is
+ * quantised. */
+static ir_value_id matmul_weight_rank(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const ir_value *w = rw_value(r, n->in[1]);
+    if (!ir_is_const(r->g, n->in[1]) || w->rank < 3 || rw_value(r, n->in[0])->rank < w->rank) return 0;
+    for (uint32_t i = 0; i + 2 < w->rank; i++)
+        if (!dim_is(r->g->dims, w->dim[i], 1)) return 0;
+    const ir_value_id plain = build_shaped(r->b, n->in[1], w->dim + w->rank - 2, 2);
+    return build_again(r->b, m->root, (ir_value_id[]){ n->in[0], plain }, 2);
+}
+
 /* Known neighbouring indices choose a slice, which costs nothing where a gather copies. */
 static ir_value_id gather_to_slice(rewriter *r, const match *m)
 {
@@ -436,6 +449,7 @@ const rule rules_shape[] = {
     { "pad-max-pool",         ROOT(max_pool),                         pad_into_max_pool,      EXACT },
     { "expand-scalar",        SCALARS,                                expand_into_scalar,     EXACT },
     { "transpose-matmul",     ROOT(matmul),                           transpose_into_matmul,  EXACT },
+    { "matmul-weight-rank",   ROOT(matmul),                           matmul_weight_rank,     EXACT },
     { "gather-slice",         ROOT(gather),                           gather_to_slice,        EXACT },
     { .name = NULL },
 };

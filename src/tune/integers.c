@@ -13,10 +13,12 @@
 
 enum { TERMS_MIN = 16, COLUMNS_MIN = 8, DEPTH = 6 };
 
-/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. */
+/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. One that has to be
+ * of integers need not gain. */
 static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
 {
     const ir_value *w = ir_value_at(g, n->in[1]);
+    const bool is_any = ir_wants_codes(g, n);
     int64_t d[SINTER_RANK_MAX], terms = 1;
     for (uint32_t i = 0; i < w->rank; i++)
         if (!dim_is_const(g->dims, w->dim[i], &d[i]) || d[i] < 1) return UINT32_MAX;
@@ -25,13 +27,13 @@ static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
         if (w->rank < 3 || w->rank > 5) return UINT32_MAX;
         for (uint32_t i = 1; i < w->rank; i++) terms *= d[i];
         const bool is_depthwise = groups > 1 && d[1] == 1;
-        if (is_depthwise) return 0;
+        if (is_depthwise || is_any) return 0;
         return terms >= TERMS_MIN && d[0] / groups >= COLUMNS_MIN && (groups == 1 || d[1] >= 16) ? 0 : UINT32_MAX;
     }
     const attrs_matmul *a = n->attrs;
     if (w->rank != 2 || (a && a->trans_a) || ir_value_at(g, n->in[0])->rank < 2) return UINT32_MAX;
     const uint32_t axis = a && a->trans_b ? 0 : 1;
-    return d[1 - axis] >= TERMS_MIN && d[axis] >= COLUMNS_MIN ? axis : UINT32_MAX;
+    return is_any || (d[1 - axis] >= TERMS_MIN && d[axis] >= COLUMNS_MIN) ? axis : UINT32_MAX;
 }
 
 const ir_node *quantize_source(const ir_graph *g, ir_value_id v)
@@ -125,11 +127,8 @@ static sinter_status demand_check(env *e, const ir_graph *g)
 {
     for (ir_node_id id = 1; id < g->node.count; id++) {
         if (!is_demanded(g, id) || is_product(g, id)) continue;
-        return FAIL(
-            e, UNSUPPORTED,
-            "layer '%s' is to be computed in i8: wanted is an f32 product with constant weights, of at least %d "
-            "terms and %d columns",
-            ir_node_label(g, id), TERMS_MIN, COLUMNS_MIN);
+        return FAIL(e, UNSUPPORTED, "layer '%s' is to be computed in i8: wanted is an f32 product with constant weights",
+                    ir_node_label(g, id));
     }
     return SINTER_OK;
 }

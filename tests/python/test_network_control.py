@@ -447,6 +447,35 @@ def test_products_in_8_bits():
     assert np.abs(found - np.maximum(coded, 0)).max() < 1e-4 and np.abs(found - np.maximum(x @ w, 0)).max() > 1e-3
 
 
+def test_small_products_in_8_bits():
+    """A product that has to be of integers need not gain by it: few channels, weights with axes of 1 in front."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, (1, 3, 4, 4)).astype("f4")
+    coded_x = np.clip(np.rint(x.astype("f8") * 127), -128, 127) / 127
+    for w in (rng.uniform(-1, 1, (2, 3, 1, 1)).astype("f4"), rng.uniform(-1, 1, (1, 1, 4, 3)).astype("f4")):
+        builder = trt.Builder(QUIET)
+        network = builder.create_network()
+        given = network.add_input("x", trt.float32, x.shape)
+        given.dynamic_range = (-1, 1)
+        if len(w) == 2:
+            scale = np.abs(w).max((1, 2, 3), keepdims=True) / 127
+            layer = network.add_convolution_nd(given, 2, (1, 1), w)
+        else:
+            scale = np.abs(w).max(2, keepdims=True) / 127
+            layer = network.add_matrix_multiply(given, trt.MatrixOperation.NONE, network.add_constant(w.shape, w).get_output(0),
+                                                trt.MatrixOperation.NONE)
+        coded_w = np.rint(w / scale) * scale
+        wanted = np.einsum("nchw,kc->nkhw", coded_x, coded_w[:, :, 0, 0]) if len(w) == 2 else coded_x @ coded_w
+        layer.precision, layer.get_output(0).name = trt.int8, "y"
+        network.mark_output(layer.get_output(0))
+        config = builder.create_builder_config()
+        config.set_flag(trt.BuilderFlag.INT8)
+        config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+        engine = sinter.load(bytes(builder.build_serialized_network(network, config)))
+        assert np.abs(engine.context().run(x=x)["y"] - wanted).max() < 1e-5
+        assert any("integer" in step["kernel"] for step in engine.info["profiles"][0]["steps"])
+
+
 def test_outputs_operators_and_names_of_weights():
     net = sinter.Network()
     x = net.add_input("x", "f32", (-1, 3), ("N", None))
