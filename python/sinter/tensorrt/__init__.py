@@ -7,7 +7,7 @@ SINTER_TENSORRT_DEVICE names the device. install_as_tensorrt() registers the nam
 import os as _os
 
 from . import _names
-from ._builder import Builder, IBuilderConfig, IOptimizationProfile, ITimingCache
+from ._builder import Builder, IBuilderConfig, IOptimizationProfile
 from ._control import IIfConditional, IIfConditionalBoundaryLayer, ILoop, ILoopBoundaryLayer
 from ._core import (Dims, Dims2, Dims3, Dims4, DimsHW, IHostMemory, ILogger, Logger, Managed, Missing, NotAvailable, Permutation, Weights,
                     listed, nptype, volume)
@@ -25,6 +25,7 @@ from ._refitter import OnnxParserRefitter, Refitter
 from ._registry import (IPluginRegistry, PluginField, PluginFieldCollection_, get_builder_plugin_registry,
                         get_plugin_registry, init_libnvinfer_plugins)
 from ._runtime import ICudaEngine, IExecutionContext, IRuntimeConfig, ISerializationConfig, Runtime
+from ._timing import ITimingCache, TimingCacheKey, TimingCacheValue
 
 __version__ = _os.environ.get("SINTER_TENSORRT_VERSION") or "10.16.0"
 _package_name = "tensorrt"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builder, its configuration, optimisation profiles, timing caches."""
+"""Builder, its configuration, optimisation profiles."""
 import contextlib
 import os
 import tempfile
@@ -7,11 +7,11 @@ import time
 
 from .._library import Error
 from ._calibrate import ranges_of
-from ._core import (Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory,
-                    strict)
+from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, default_device, plan_memory, strict
 from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, PreviewFeature,
                       ProfilingVerbosity, RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
+from ._timing import ITimingCache
 
 
 @strict
@@ -43,25 +43,6 @@ class IOptimizationProfile:
         return True
 
     __nonzero__ = __bool__
-
-
-class ITimingCache:
-    """Measurements that builds use again."""
-
-    def __init__(self, data=b""):
-        self.data = bytes(data)
-
-    def serialize(self):
-        return bytes_memory(self.data)
-
-    def combine(self, input_cache, ignore_mismatch):
-        lines = dict.fromkeys(self.data.splitlines(True) + input_cache.data.splitlines(True))
-        self.data = b"".join(lines)
-        return True
-
-    def reset(self):
-        self.data = b""
-        return True
 
 
 @strict
@@ -336,6 +317,9 @@ class Builder(Managed, Reporter):
             finally:
                 with open(path, "rb") as file:
                     cache.data = file.read()
+                if config.get_flag(BuilderFlag.EDITABLE_TIMING_CACHE):
+                    for line in cache._tactics():
+                        self.say(Severity.VERBOSE, line)
 
     def _explain(self, network, config):
         """Says what of a configuration changes nothing here."""

@@ -28,7 +28,8 @@ def to_trt(dtype, name):
     return TO_TRT[dtype]
 
 
-DEBUG = "[debug] "                                     # begins the names of an engine's outputs that are debug tensors
+# Begin the names of an engine's outputs that are debug tensors: those that were marked, and those that no step fused.
+DEBUG, UNFUSED = "[debug] ", "[unfused] "
 
 
 class NotAvailable(AttributeError, NotImplementedError):
@@ -36,7 +37,6 @@ class NotAvailable(AttributeError, NotImplementedError):
 
 
 HINTS = {
-    "unfused": "which tensors are fused is known after a build, and a tensor that is kept changes it: mark_debug names tensors",
     "CaffeParser": "models of Caffe are converted to ONNX", "UffParser": "UFF is gone; convert the model to ONNX (tf2onnx)",
     "IAlgorithmSelector": "use a timing cache (IBuilderConfig.create_timing_cache)",
     "IRNNv2Layer": "use the LSTM, GRU or RNN of an ONNX model, or add_loop",

@@ -9,11 +9,14 @@ from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
-from ._core import DEBUG, FROM_TRT, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
+from ._core import DEBUG, FROM_TRT, UNFUSED, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
 from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
+
+ENTRIES = LayerKind.RECURRENCE, LayerKind.ITERATOR, LayerKind.CONDITIONAL_INPUT
+EXITS = LayerKind.LOOP_OUTPUT, LayerKind.CONDITIONAL_OUTPUT
 
 
 def kept(name, initial):
@@ -181,6 +184,29 @@ def address_of(weights):
     return None if tensor is None else tensor.data
 
 
+# How many channels a format keeps side by side, and how many axes are behind those.
+LANES = {TensorFormat.HWC: (1, 2), TensorFormat.HWC8: (8, 2), TensorFormat.HWC16: (16, 2), TensorFormat.DHWC: (1, 3),
+         TensorFormat.DHWC8: (8, 3), TensorFormat.CHW2: (2, 2), TensorFormat.CHW4: (4, 2),
+         TensorFormat.CHW16: (16, 2), TensorFormat.CHW32: (32, 2), TensorFormat.CDHW32: (32, 3)}
+
+
+def is_row_major(format, shape):
+    """Does a row-major tensor of this shape lie as the format wants it?"""
+    if format not in LANES:
+        return format == TensorFormat.LINEAR
+    lanes, axes = LANES[format]
+    if len(shape) < axes + 1 or shape[-axes - 1] % lanes or shape[-axes - 1] < 0:
+        return False
+    return lanes == 1 == shape[-axes - 1] or all(d == 1 for d in shape[-axes:])
+
+
+def check_formats(tensor, formats):
+    allowed, shape = [f for f in TensorFormat if formats >> int(f) & 1], tuple(tensor.shape)
+    if not any(is_row_major(f, shape) for f in allowed):
+        raise NotAvailable(f"tensor '{tensor.name}' of shape {Dims(shape)} has allowed_formats {' | '.join(f.name for f in allowed) or formats}, "
+                           f"where {TensorFormat.LINEAR.name} is wanted: inputs and outputs are row-major; transpose in the network")
+
+
 @strict
 class NetworkDefinition(Managed, Reporter):
     """A network: OnnxParser fills it, layers are added and changed."""
@@ -199,6 +225,7 @@ class NetworkDefinition(Managed, Reporter):
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
+        self._marks_unfused = False
         self.name, self._sized, self._kept = "Unnamed Network 0", None, {}
 
     def get_flag(self, flag):
@@ -253,20 +280,44 @@ class NetworkDefinition(Managed, Reporter):
 
     def _build(self, options):
         for (tensor, name), value in self._kept.items():
-            if name == "allowed_formats" and (tensor.is_input or tensor.is_output) and not value & 1 << int(TensorFormat.LINEAR):
-                raise NotAvailable(f"tensor '{tensor.name}' has allowed_formats {value:#x} without {TensorFormat.LINEAR}: inputs and outputs "
-                                   "are row-major; transpose in the network")
-        with self._debug_outputs():
+            if name == "allowed_formats" and (tensor.is_input or tensor.is_output):
+                check_formats(tensor, value)
+        marks = [(DEBUG, tensor) for tensor in self._debug]
+        plan = self._build_marked(marks, options)
+        if not self._marks_unfused:
+            return plan
+        return self._build_marked(marks + [(UNFUSED, tensor) for tensor in self._between_steps(plan)], options)
+
+    def _build_marked(self, marks, options):
+        with self._marked_outputs(marks):
             return _build.build(self._net, plugins=self._bridges.current(), **options)
 
+    def _between_steps(self, plan):
+        """The tensors that a step of the engine writes and that are no inputs, outputs or debug tensors."""
+        steps = plan.load(no_device=True, plugins=self._bridges.current()).info["profiles"][0]["steps"]
+        names = dict.fromkeys(out["name"] for step in steps for out in step["out"] if out["kind"] == "slab")
+        inside, tensors = self._inside(), {t.name: t for layer in self._net.layers for t in layer.outputs}
+        return [tensors[n] for n in names if n in tensors and not tensors[n].is_output and tensors[n] not in self._debug and
+                tensors[n] not in inside]
+
+    def _inside(self):
+        """The tensors of bodies of loops and conditionals."""
+        found, size = set(), -1
+        while size != len(found):
+            size = len(found)
+            for layer in self._net.layers:
+                if layer.kind in ENTRIES or layer.kind not in EXITS and any(t in found for t in layer.inputs):
+                    found.update(layer.outputs)
+        return found
+
     @contextlib.contextmanager
-    def _debug_outputs(self):
+    def _marked_outputs(self, marks):
         """Debug tensors are outputs of the engine, by a name that says what they are; the network has them during a build alone."""
         made = []
         try:
-            for tensor in self._debug:
+            for mark, tensor in marks:
                 made.append(self._net.add("identity", tensor))
-                made[-1].output.name = DEBUG + tensor.name
+                made[-1].output.name = mark + tensor.name
                 self._net.mark_output(made[-1].output)
             yield
         finally:
@@ -327,6 +378,16 @@ class NetworkDefinition(Managed, Reporter):
 
     def is_debug_tensor(self, tensor):
         return tensor.tensor in self._debug
+
+    def mark_unfused_tensors_as_debug_tensors(self):
+        """Hands what lies between the steps of the engine to the debug listener, while IExecutionContext.unfused_tensors_debug_state is
+        true. Which tensors these are a first build finds; the second one keeps them."""
+        self._marks_unfused = True
+        return True
+
+    def unmark_unfused_tensors_as_debug_tensors(self):
+        self._marks_unfused = False
+        return True
 
     def mark_output_for_shapes(self, tensor):
         """Any tensor can be an output: the same as mark_output."""

@@ -2,6 +2,7 @@
 """Runtime, engines, execution contexts, inspectors."""
 import ctypes
 import operator
+import os
 
 from .. import _library
 from .._abi import Dtype, Place
@@ -13,7 +14,7 @@ from .._host_device import borrowed, submit
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
-from ._core import DEBUG, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._core import DEBUG, UNFUSED, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
 from ._inspector import EngineInspector, layer_names
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
@@ -36,6 +37,21 @@ def read_stream(reader):
         parts.append(bytes(part))
 
 
+def is_buffer(thing):
+    try:
+        return memoryview(thing).nbytes >= 0
+    except TypeError:
+        return False
+
+
+def no_engine(given):
+    text = "deserialize_cuda_engine(): incompatible function arguments: bytes, a buffer or an IStreamReader are wanted, found "
+    if given is None:
+        return TypeError(text + "None, which build_serialized_network gives where a build failed: the logger has the cause")
+    is_path = isinstance(given, (str, os.PathLike))
+    return TypeError(text + (f"the path '{given}': give what the file holds" if is_path else f"a {type(given).__name__}"))
+
+
 class Runtime(Managed, Reporter):
     """Loads engines."""
     ATTRIBUTES = "logger gpu_allocator engine_host_code_allowed temporary_directory tempfile_control_flags"
@@ -48,14 +64,17 @@ class Runtime(Managed, Reporter):
         self.temporary_directory, self.tempfile_control_flags = "", TEMPFILES
 
     def deserialize_cuda_engine(self, serialized_engine):
-        """An ICudaEngine of bytes or of a stream reader; None after a failure, which the logger has."""
+        """An ICudaEngine of bytes or of a stream reader; None after a failure, which the logger has. As upstream, other objects are a
+        TypeError; most often it is the None of a build that failed."""
         try:
             from ._plugin_bridge import Bridges
             if hasattr(serialized_engine, "read"):
                 serialized_engine = read_stream(serialized_engine)
+            elif not is_buffer(serialized_engine):
+                raise no_engine(serialized_engine)
             engine = load(serialized_engine, plugins=Bridges(is_runtime=True).current(), trust_code=bool(self.engine_host_code_allowed))
             return ICudaEngine(engine, self.logger, self)
-        except (Error, TypeError) as e:
+        except Error as e:
             return self.fail(e)
 
     def get_plugin_registry(self):
@@ -110,8 +129,8 @@ class ICudaEngine(Managed, Reporter):
     def __init__(self, engine, logger, maker=None):
         self._engine, self.logger, self._maker = engine, logger, maker
         names = [io.name for io in engine.inputs + engine.outputs]
-        self._names = [name for name in names if not name.startswith(DEBUG)]
-        self._debug = [name[len(DEBUG):] for name in names if name.startswith(DEBUG)]
+        self._names = [name for name in names if not name.startswith((DEBUG, UNFUSED))]
+        self._debug, self._unfused = ([name[len(mark):] for name in names if name.startswith(mark)] for mark in (DEBUG, UNFUSED))
         self._shape_inputs = self._find_shape_inputs()
         self._replaced()
 
@@ -600,7 +619,7 @@ class IExecutionContext(Managed, Reporter):
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
-                if io.name.startswith(DEBUG):
+                if io.name.startswith((DEBUG, UNFUSED)):
                     context.set_output(io.name, None)
                     continue
                 dims = results[io.name]
@@ -612,7 +631,7 @@ class IExecutionContext(Managed, Reporter):
                     late.append((io, allocator, addresses.get(io.name)))
                 context.set_output(io.name, None if allocator is not None or 0 in dims or -1 in dims else
                                    Tensor._make(io.dtype, dims, addresses[io.name], place, None))
-            if place == Place.HOST or late or wait or self._profiler is not None or self._debugged and self._listener:
+            if place == Place.HOST or late or wait or self._profiler is not None or self._listened():
                 run_and_wait(context)
                 self._hand_over(context, late, stream)
                 self._hand_debugged(context, stream)
@@ -637,17 +656,22 @@ class IExecutionContext(Managed, Reporter):
             if allocator is not None:
                 allocator.notify_shape(io.name, Dims(result.shape))
 
+    def _listened(self):
+        """The engine's names of the debug tensors that the listener gets, in the order of their marks."""
+        if self._listener is None:
+            return []
+        unfused = self.engine._unfused if self.unfused_tensors_debug_state else []
+        return [DEBUG + name for name in self.engine._debug if name in self._debugged] + [UNFUSED + name for name in unfused]
+
     def _hand_debugged(self, context, stream):
-        """Debug tensors whose state is on go to the listener, in the order of their marks."""
-        for name in self.engine._debug if self._listener is not None else ():
-            if name in self._debugged:
-                result = context.output(DEBUG + name)
-                location = TensorLocation.HOST if result.place == Place.HOST and self.engine._engine.device != "cpu" else TensorLocation.DEVICE
-                with borrowed([result]):
-                    taken = self._listener.process_debug_tensor(result.data or 0, location, to_trt(result.dtype, name), Dims(result.shape),
-                                                                name, stream)
-                if taken is False:
-                    raise ValueError(f"the debug listener refused tensor '{name}'")
+        for marked in self._listened():
+            name, result = marked.partition("] ")[2], context.output(marked)
+            location = TensorLocation.HOST if result.place == Place.HOST and self.engine._engine.device != "cpu" else TensorLocation.DEVICE
+            with borrowed([result]):
+                taken = self._listener.process_debug_tensor(result.data or 0, location, to_trt(result.dtype, name), Dims(result.shape),
+                                                            name, stream)
+            if taken is False:
+                raise ValueError(f"the debug listener refused tensor '{name}'")
 
     def _allocated(self, name, allocator, size, stream):
         given, size = self._addresses.get(name, 0), max(size, 1)

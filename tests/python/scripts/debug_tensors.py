@@ -81,6 +81,22 @@ def main():
         assert network.unmark_debug(tensors[name])
     engine = builder.build_engine_with_config(network, config)
     assert not engine.is_debug_tensor("relu1") and engine.num_io_tensors == 2
+    # What no step fuses is handed over, too, while its own state is on; conv1 is fused with what follows.
+    assert network.mark_debug(tensors["logits"]) and network.mark_unfused_tensors_as_debug_tensors()
+    engine = builder.build_engine_with_config(network, config)
+    assert (network.num_layers, network.num_outputs, engine.num_io_tensors) == (layers, outputs, 2)
+    context = engine.create_execution_context()
+    assert context.set_debug_listener(listener) and context.set_input_shape("image", batch.shape)
+    for name, memory in zip(("image", "scores"), device):
+        assert context.set_tensor_address(name, int(memory))
+    listener.answer = True
+    assert run() and not listener.seen and not context.unfused_tensors_debug_state and not engine.is_debug_tensor("pool1")
+    context.unfused_tensors_debug_state = True
+    assert run() and "pool1" in listener.seen and not {"conv1", "logits", "scores"} & set(listener.seen)
+    assert np.allclose(listener.seen["pool1"][0][0], listener.seen["relu1"][0][0].reshape(8, 14, 2, 14, 2).max((2, 4)))
+    assert context.set_tensor_debug_state("logits", True) and run() and {"pool1", "logits"} <= set(listener.seen)
+    assert network.unmark_unfused_tensors_as_debug_tensors()
+    assert not builder.build_engine_with_config(network, config)._unfused
     print("done")
 
 

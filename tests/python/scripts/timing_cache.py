@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+import numpy as np
 import tensorrt as trt
 
 
@@ -48,10 +49,63 @@ def build(logger, cache_file, monitor, only_cached):
     return plan
 
 
+class Lines(trt.ILogger):
+    def __init__(self):
+        trt.ILogger.__init__(self)
+        self.all = []
+
+    def log(self, severity, msg):
+        self.all.append(msg)
+
+
+def edit():
+    """Every key gets another of its tactics, as the log calls them; the engine then has other steps."""
+    logger = Lines()
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    x = network.add_input("x", trt.float32, (1, 8, 32, 32))
+    kernel = np.linspace(-1, 1, 16 * 8 * 9, dtype=np.float32)
+    network.mark_output(network.add_convolution_nd(x, 16, (3, 3), kernel).get_output(0))
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 5
+    config.set_flag(trt.BuilderFlag.EDITABLE_TIMING_CACHE)
+    assert config.set_timing_cache(config.create_timing_cache(b""), ignore_mismatch=False)
+
+    def tactics():
+        inspector = builder.build_engine_with_config(network, config).create_engine_inspector()
+        layers = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+        return [layer["Tactic"] for layer in layers if layer["LayerType"] == "conv"]
+
+    before, cache = tactics(), config.get_timing_cache()
+    keys, edited = cache.queryKeys(), 0
+    assert keys and all(trt.TimingCacheKey.parse(str(key)) == key for key in keys)
+    for key in keys:
+        best = cache.query(key)
+        others = [int(line.split()[2], 16) for line in logger.all if line.startswith(f"{key}: tactic ")]
+        assert best.tacticHash in others and best.timingMSec > 0
+        assert not cache.update(key, trt.TimingCacheValue(12345, 1.0))
+        for other in [h for h in others if h != best.tacticHash][:1]:
+            edited += cache.update(key, trt.TimingCacheValue(other, best.timingMSec))
+            assert cache.query(key).tacticHash == other and abs(cache.query(key).timingMSec / best.timingMSec - 1) < 1e-5
+    assert edited and tactics() != before
+    unknown = trt.TimingCacheKey.parse("0x" + "12" * 16)
+    assert cache.query(unknown).timingMSec < 0 and not cache.update(unknown, best)
+    best.timingMSec = float("nan")
+    assert cache.update(keys[0], best) and keys[0] not in cache.queryKeys() and len(cache.queryKeys()) == len(keys) - 1
+
+
 def main():
+    edit()
     logger, cache = trt.Logger(trt.Logger.INTERNAL_ERROR), sys.argv[2]
     monitor = Monitor()
-    assert build(logger, cache + ".empty", None, True) is None         # nothing was measured yet
+    plan = build(logger, cache + ".empty", None, True)
+    assert plan is None                                                 # nothing was measured yet
+    for no_engine, word in ((plan, "build failed"), ("model.plan", "path"), (3, "int")):
+        try:
+            trt.Runtime(logger).deserialize_cuda_engine(no_engine)
+            raise AssertionError(word)
+        except TypeError as e:
+            assert word in str(e)
     assert build(logger, cache, monitor, False) is not None
     assert monitor.finished and not monitor.open and os.path.getsize(cache) > 100
     plan = build(logger, cache, None, True)
