@@ -69,16 +69,17 @@ def triple(name, value):
     return tuple(value)
 
 
-def shape_triple(name, value, rank):
-    """(min, opt, max) of a shape."""
+def shape_triple(io, value):
+    """(min, opt, max) of a shape. That of text may lack the width."""
+    name, ranks = io.name, (len(io.shape), len(io.shape) - (io.part == _abi.Part.TEXT))
     if isinstance(value, dict):
         value = (value["min"], value["opt"], value["max"])
     if len(value) == 3 and all(hasattr(v, "__len__") for v in value):
         made = tuple(tuple(int(d) for d in v) for v in value)
     else:
         made = (tuple(int(d) for d in value),) * 3
-    if any(len(v) != rank for v in made):
-        raise ValueError(f"the shapes of '{name}' are {value!r}, its rank is {rank}")
+    if any(len(v) not in ranks for v in made):
+        raise ValueError(f"the shapes of '{name}' are {value!r}, its rank is {ranks[0]}")
     return made
 
 
@@ -88,7 +89,7 @@ def complete_profile(given, inputs):
     symbols, made = {}, {}
     for name, value in given.items():
         if name in by_name:
-            made[name] = shape_triple(name, value, len(by_name[name].shape))
+            made[name] = shape_triple(by_name[name], value)
             for dim_name, *sizes in zip(by_name[name].dim_names, *made[name]):
                 if dim_name:
                     symbols.setdefault(dim_name, tuple(sizes))
@@ -104,6 +105,7 @@ def complete_profile(given, inputs):
     for io in inputs:
         if io.name not in made and named.intersection(n for n in io.dim_names if n):
             sizes = [(d, d, d) if d >= 0 else symbols.get(n, (1, 1, 1)) for d, n in zip(io.shape, io.dim_names)]
+            sizes = sizes[:-1] if io.part == _abi.Part.TEXT else sizes
             made[io.name] = tuple(tuple(s[k] for s in sizes) for k in range(3))
     return made
 

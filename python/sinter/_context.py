@@ -9,7 +9,7 @@ from . import _abi
 from ._abi import Dtype, Place
 from ._dtype import BITS, TEXT, is_same_view, numpy, numpy_type, size_of
 from ._library import call, choice, describe_options, failure, lib, quick, set_options
-from ._tensor import Tensor
+from ._tensor import Tensor, text_bytes
 
 StepTime = namedtuple("StepTime", "name problem kernel runs total_ns min_ns")
 StepTime.__doc__ = "Times of one step over all runs of a context with timing=True, in nanoseconds."
@@ -29,11 +29,11 @@ c_output = quick("sinter_context_output", _P, ctypes.c_char_p, _P, _P)
 
 class _Input:
     """What is set for one input."""
-    __slots__ = ("name", "dtype", "array_type", "tensor", "address", "source", "shape", "owner")
+    __slots__ = ("name", "dtype", "array_type", "tensor", "address", "source", "shape", "owner", "least")
 
     def __init__(self, io):
         self.name, self.dtype, self.tensor = io.name.encode(), io.dtype, _abi.sinter_tensor(dtype=io.dtype)
-        self.address = ctypes.addressof(self.tensor)
+        self.address, self.least = ctypes.addressof(self.tensor), io.min[-1] if io.min else 1
         self.source = self.shape = self.owner = self.array_type = None
 
 
@@ -118,10 +118,15 @@ class Context:
 
     def set_input(self, name, value):
         """Sets the data of an input: a NumPy array, a Tensor, any object of DLPack, `__cuda_array_interface__`, the buffer
-        protocol, a list or a number. Memory is used where it lies (row-major arrays) and read by every run, so it must not
+        protocol, a list or a number; of text an array or a list of str, too; of a map a dict. Memory is used where it lies (row-major arrays) and read by every run, so it must not
         change while one is going on; the context keeps the object. bf16 is given as uint16, 8-bit floats as uint8.
         Errors: InvalidArgument (the text names the input, what was found, what is wanted), TypeError, KeyError."""
         slot = self._inputs.get(name)
+        if slot is None and isinstance(value, dict) and name + ".keys" in self._inputs:
+            keys = sorted(value)
+            self.set_input(name + ".keys", keys)
+            self.set_input(name + ".values", [[value[key] for key in keys]])
+            return
         if slot is None:
             raise KeyError(f"there is no input '{name}'; inputs are {', '.join(self._inputs)}")
         if value is slot.source and value.shape == slot.shape:
@@ -133,6 +138,8 @@ class Context:
             if tensor.place:
                 tensor.place = 0
         else:
+            if slot.dtype == Dtype.U8:
+                value = text_bytes(value, slot.least)
             owner = value if isinstance(value, Tensor) else Tensor(value, self._wanted(slot, value))
             shape = owner.shape
             if not is_same_view(owner.dtype, slot.dtype):

@@ -210,6 +210,21 @@ def describe_dlpack(source):
     return dtype, shape, data, Place.DEVICE if on_gpu else Place.HOST, owner
 
 
+def text_bytes(value, least):
+    """Text as the bytes that the library takes for it: u8 with one axis more, filled up with zeros to the longest text, or to `least`
+    bytes. Other values are as they are."""
+    np = numpy()
+    if np is None:
+        return value
+    if isinstance(value, str) or isinstance(value, (list, tuple)) and value and isinstance(np.ravel(value)[0], (str, bytes)):
+        value = np.array(value, object)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "OUS":
+        return value
+    coded = np.array([t if isinstance(t, bytes) else str(t).encode() for t in value.ravel()] or [b""], "S")
+    coded = coded[:value.size].astype(f"S{max(coded.dtype.itemsize, least, 1)}")
+    return np.frombuffer(coded.tobytes(), "u1").reshape(*value.shape, coded.dtype.itemsize)
+
+
 def describe_view(view):
     dtype = FROM_FORMAT.get(view.format.lstrip("@=<"))
     if dtype is None or BITS[dtype] != view.itemsize * 8:

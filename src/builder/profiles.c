@@ -35,6 +35,28 @@ static sinter_status merge(env *e, onnx_input_shape *to, const sinter_shape_rang
     return SINTER_OK;
 }
 
+/* How many bytes a text may have, and a map entries, where no profile says it: at least, usually, at most. */
+enum { PARTS_LEAST = 1, PARTS_USUAL = 32, PARTS_MOST = 256 };
+
+static bool counts_parts(const onnx_value_info *v, uint32_t axis)
+{
+    return !v->dim[axis].has_value && ((v->part == ONNX_TEXT && axis + 1 == v->rank) || v->key_type);
+}
+
+static void set_range(onnx_input_shape *s, uint32_t axis, int64_t least, int64_t usual, int64_t most)
+{
+    s->min[axis] = least;
+    s->opt[axis] = usual;
+    s->max[axis] = most;
+}
+
+/* A shape that a profile gives text as the model knows it lacks the width. */
+static void add_width(const onnx_value_info *v, onnx_input_shape *s)
+{
+    if (v->part == ONNX_TEXT && v->has_shape && v->rank == s->rank + 1)
+        set_range(s, s->rank++, PARTS_LEAST, PARTS_USUAL, PARTS_MOST);
+}
+
 static onnx_input_shape *find(onnx_input_shape *list, uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -118,6 +140,7 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
         const onnx_value_info *v = &model->graph.in.at[i];
         onnx_input_shape *s = find(list, given, v->name);
+        if (s) add_width(v, s);
         if (s && v->has_shape && v->rank == s->rank) range_states(model, o, v, s);
     }
     name_map initialized = { .a = a };
@@ -133,7 +156,8 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
         for (uint32_t k = 0; k < v->rank; k++) {
             const bool keeps = v->dim[k].has_value ||
                                (onnx_dim_is_named(&v->dim[k]) && is_ranged(model, list, given, v->dim[k].param));
-            s->min[k] = s->opt[k] = s->max[k] = keeps ? -1 : 1;
+            if (!keeps && counts_parts(v, k)) set_range(s, k, PARTS_LEAST, PARTS_USUAL, PARTS_MOST);
+            else set_range(s, k, keeps ? -1 : 1, keeps ? -1 : 1, keeps ? -1 : 1);
             is_free = is_free || !keeps;
         }
         range_states(model, o, v, s);
@@ -168,7 +192,10 @@ sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o,
         const sinter_shape_range *r = &o->profile[index].shape[i];
         for (uint32_t k = 0; k < main->param.count; k++) {
             const ir_value *v = ir_value_at(g, main->param.at[k]);
-            if (!v->name || strcmp(v->name, r->input) != 0 || v->rank != r->rank) continue;
+            if (!v->name || strcmp(v->name, r->input) != 0 ||
+                (v->rank != r->rank &&
+                 v->rank != r->rank + 1)) /* text, whose width has the same range in all profiles */
+                continue;
             for (uint32_t j = 0; j < r->rank; j++) {
                 uint32_t symbol;
                 if (!dim_symbol_of(g->dims, v->dim[j], &symbol)) continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faces.c - a model's inputs and outputs as tensors of numbers. Text x is its bytes. A sequence x of tensors of rank R
  * is two tensors: x.values, the elements of all of them, one after the other, and x.shapes [N, R], their sizes. An
- * optional has one tensor more: x.has, whether there is a value. A sequence of maps is x.keys [K] and x.values [N, K].
+ * optional has one tensor more: x.has, whether there is a value. A sequence of maps is x.keys [K] and x.values [N, K];
+ * a map is one of them.
  */
 #include "onnx/model.h"
 
@@ -57,6 +58,12 @@ static bool map_parts(arena *a, onnx_values *out, const onnx_value_info *v)
     values.rank = 2;
     values.dim[0] = values.dim[1] = (onnx_dim){ .param = "" };
     keys.key_type = values.key_type = v->key_type;
+    if (!v->is_sequence) { /* both have as many entries */
+        values.dim[0] = (onnx_dim){ .has_value = true, .value = 1, .param = "" };
+        keys.dim[0].param = values.dim[1].param = arena_printf(a, "%s.entries", v->name);
+        values.is_last = true;
+        if (!keys.dim[0].param) keys.dim[0].param = values.dim[1].param = "";
+    }
     return push(a, out, &keys) && push(a, out, &values);
 }
 
@@ -66,9 +73,9 @@ static bool value_parts(arena *a, onnx_values *out, const onnx_value_info *v)
     sinter_dtype known;
     const bool is_unknown =
         !v->has_type || (v->is_sequence && (!onnx_dtype_of(v->type, &known) || v->rank > SINTER_RANK_MAX));
-    if (!is_unknown && !v->is_sequence) text_as_bytes(&own);
+    if (!is_unknown && !v->is_sequence && !v->key_type) text_as_bytes(&own);
+    if (v->key_type && !is_unknown) return map_parts(a, out, v);
     if (is_unknown || (!v->is_sequence && !v->is_optional)) return push(a, out, &own);
-    if (v->key_type) return map_parts(a, out, v);
     if (v->is_sequence) {
         if (!sequence_parts(a, out, v)) return false;
     } else {
@@ -86,7 +93,7 @@ bool onnx_values_expand(arena *a, onnx_values *list)
     bool has_more = false;
     for (uint32_t i = 0; i < list->count; i++) {
         const onnx_value_info *v = &list->at[i];
-        has_more = has_more || v->is_sequence || v->is_optional || v->type == ONNX_TYPE_STRING;
+        has_more = has_more || v->is_sequence || v->is_optional || v->key_type || v->type == ONNX_TYPE_STRING;
     }
     if (!has_more) return true;
     onnx_values out = { 0 };

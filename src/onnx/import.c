@@ -220,8 +220,9 @@ sinter_status importer_run(importer *im, onnx_scope *s, const onnx_node *n, cons
         if (!name_is_list(in[i])) continue;
         const call_strings *strings = call_strings_at(&c, in[i]);
         const bool is_text = strings != NULL;
-        if (!is_text && call_list_at(&c, in[i])->keys)
-            return FAIL(im->e, UNSUPPORTED, "input '%s' is a sequence of maps", n->in.at[i]);
+        const bool takes_maps = row->takes_lists && *row->domain;
+        if (!is_text && call_list_at(&c, in[i])->keys && !takes_maps)
+            return FAIL(im->e, UNSUPPORTED, "input '%s' is a map, or a sequence of maps", n->in.at[i]);
         moves_text = moves_text || (is_text && row->text == TEXT_MOVED);
         if (is_text ? row->text == TEXT_NO : !row->takes_lists)
             return FAIL(im->e, UNSUPPORTED, "input '%s' is %s", n->in.at[i],

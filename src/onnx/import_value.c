@@ -43,13 +43,17 @@ static ir_value_id sequence_of(onnx_call *c, const onnx_value_info *v, ir_value_
 sinter_status importer_part(importer *im, onnx_scope *s, const onnx_value_info *v, ir_value_id value)
 {
     onnx_call c = call_of(im, s);
-    if (v->part == ONNX_KEYS) return FAIL(im->e, UNSUPPORTED, "'%s' is a sequence of maps", v->of);
-    if (v->part == ONNX_SHAPES) im->part[0] = im->part[0] ? sequence_of(&c, v, im->part[0], value) : 0;
+    const bool is_map = v->key_type != 0;
+    if (is_map && v->part == ONNX_KEYS && !v->dim[0].param[0])
+        return FAIL(im->e, UNSUPPORTED, "'%s' is a sequence of maps", v->of);
+    if (v->part == ONNX_KEYS) im->part[1] = value;
+    else if (is_map) im->part[0] = call_maps_new(&c, value, im->part[1]);
+    else if (v->part == ONNX_SHAPES) im->part[0] = im->part[0] ? sequence_of(&c, v, im->part[0], value) : 0;
     else if (v->part == ONNX_HAS) im->part[1] = value;
     else im->part[0] = value;
     TRY(c.b.status);
     if (!v->is_last) return SINTER_OK;
-    const ir_value_id inner = im->part[0], has = im->part[1];
+    const ir_value_id inner = im->part[0], has = is_map ? 0 : im->part[1];
     im->part[0] = im->part[1] = 0;
     if (!inner) return FAIL(im->e, INVALID_MODEL, "another part of '%s' is missing", v->of);
     const ir_value_id id = has ? call_optional_new(&c, inner, has) : inner;

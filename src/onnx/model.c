@@ -340,8 +340,9 @@ static sinter_status type_of(reader *r, const wire_field *in, onnx_value_info *v
         } else if (f.number == 4 && !v->is_sequence) {
             v->is_sequence = true;
             TRY(wrapped_type_of(r, &f, v));
-        } else if (f.number == 5 && v->is_sequence && !v->is_optional && !v->key_type) {
+        } else if (f.number == 5 && !v->is_optional && !v->key_type) {
             TRY(map_type_of(r, &f, v));
+            v->is_tensor = false;
         } else if (f.number == 9 && !v->is_optional && !v->is_sequence) {
             v->is_optional = true;
             TRY(wrapped_type_of(r, &f, v));

@@ -68,7 +68,7 @@ typedef struct onnx_value_info {
     const char *name;
     bool        has_type, is_tensor, has_shape;
     bool        is_sequence, is_optional;   /* of tensors that the rest describes */
-    int32_t     key_type;               /* a sequence of maps from this to `type`; 0: is not */
+    int32_t     key_type;               /* a map, or a sequence of maps, from this to `type`; 0: is none */
     onnx_part   part;
     bool        is_last;                /* of the parts of a value */
     const char *of;                     /* the name of the value that it is a part of; NULL: none */

@@ -12,6 +12,7 @@
 #define NM(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, false, TEXT_MOVED),
 #define ML(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define MM(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_MOVED),
+#define MK(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, true, TEXT_NO),
 #define MT(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_YES),
 #define MS(op, from, to, convert, arg) ROW("com.microsoft", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define PV(op, from, to, convert, arg) ROW("ai.onnx.preview", op, from, to, convert_##convert, arg, false, TEXT_NO),
@@ -30,6 +31,7 @@ static const op_row rows[] = {
 #undef NM
 #undef ML
 #undef MM
+#undef MK
 #undef MT
 #undef MS
 #undef PV

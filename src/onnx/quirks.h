@@ -13,6 +13,7 @@
 #define NM N
 #define ML N
 #define MM N
+#define MK N
 #define MT N
 #define MS N
 #define PV N
@@ -27,6 +28,7 @@
 #undef NM
 #undef ML
 #undef MM
+#undef MK
 #undef MT
 #undef MS
 #undef PV

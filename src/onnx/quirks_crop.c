@@ -2,6 +2,8 @@
 /* quirks_crop.c - parts of images, scaled, whose boxes are computed while the model runs: com.microsoft's
  * CropAndResize, and Resize with tf_crop_and_resize. Both sample a grid of points that the boxes give. */
 #include "onnx/quirks.h"
+
+#include <math.h>
 #include <string.h>
 
 /* Places from `low` to `high` of each box, [R, count], from -1 at the first pixel's centre to 1 at the last one's. */
@@ -68,6 +70,66 @@ void convert_crop_and_resize(onnx_call *c)
     if (c->b.status) return;
     c->out[0] = cropped(c, build_gather(&c->b, x, call_in(c, 2), NULL), boxes, call_dim(c, boxes, 0), size,
                         call_real(c, "extrapolation_value", 0));
+}
+
+/* ---- MaxRoiPool ---- */
+/* Which of `size` places along an axis each of `bins` parts of a region has, bool [R, bins, size]; is_none [R, bins]:
+ * it has no place. Corners are rounded to the nearest place, and a region has at least one. */
+static ir_value_id bins_of(onnx_call *c, ir_value_id rois, int64_t low, int64_t bins, dim size, ir_value_id *is_none)
+{
+    ir_builder *b = &c->b;
+    const double scale = call_real(c, "spatial_scale", 1);
+    if (call_type(c, rois) == SINTER_DTYPE_F16) rois = build_typed(b, rois, SINTER_DTYPE_F32); /* half places */
+    ir_value_id corner[2];
+    for (uint32_t i = 0; i < 2; i++) { /* the second one begins the next place */
+        const ir_value_id at = build_part(b, rois, 1, call_k(c, low + 2 * i), 1, call_k(c, 1)),
+                          scaled = build_mul(b, at, build_scalar_like(b, at, scale)), size = build_abs(b, scaled),
+                          away = build_floor(b, build_add(b, size, build_scalar_like(b, at, 0.5)));
+        corner[i] = build_mul(b, away, build_sign(b, scaled));
+    }
+    const ir_value_id one = build_scalar_like(b, corner[0], 1),
+                      span = build_max(b, build_add(b, build_sub(b, corner[1], corner[0]), one), one),
+                      part = build_div(b, span, build_scalar_like(b, span, (double)bins)),
+                      number = build_typed(b, build_iota(b, call_k(c, bins)), call_type(c, span)),
+                      from = build_add(b, build_floor(b, build_mul(b, part, number)), corner[0]),
+                      to = build_add(b, build_ceil(b, build_mul(b, part, build_add(b, number, one))), corner[0]),
+                      end = build_typed(b, build_sizes(b, &size, 1, true), call_type(c, span)),
+                      first = build_max(b, from, build_scalar_like(b, from, 0)), behind = build_min(b, to, end),
+                      place = build_typed(b, build_iota(b, size), call_type(c, span));
+    *is_none = build_le(b, behind, first);
+    const ir_value_id is_behind = build_ge(b, place, build_unsqueezed(b, first, 2));
+    return build_and(b, is_behind, build_lt(b, place, build_unsqueezed(b, behind, 2)));
+}
+
+/* Along rows first, then along columns: the largest of a rectangle is that of its rows' largest. */
+void convert_max_roi_pool(onnx_call *c)
+{
+    ir_builder *b = &c->b;
+    const ir_value_id x = call_in(c, 0), rois = call_in(c, 1);
+    attr_ints size = { 0 };
+    ir_value_id none[2], seen[2];
+    if (!x || !rois) REJECT(c, INVALID_MODEL, "an input is missing");
+    if (!call_ints(c, "pooled_shape", &size) || size.count != 2 || size.at[0] < 1 || size.at[1] < 1)
+        REJECT(c, INVALID_MODEL, "attribute pooled_shape is not two sizes");
+    if (c->b.status) return;
+    if (call_rank(c, x) != 4 || call_rank(c, rois) != 2 || !dim_is(c->b.g->dims, call_dim(c, rois, 1), 5))
+        REJECT(c, INVALID_MODEL, "regions of rank %u in an image of rank %u", call_rank(c, rois), call_rank(c, x));
+    if (c->b.status) return;
+    for (uint32_t i = 0; i < 2; i++) seen[i] = bins_of(c, rois, 2 - i, size.at[i], call_dim(c, x, 2 + i), &none[i]);
+    const ir_value_id image =
+                          build_typed(b, build_squeezed(b, build_part(b, rois, 1, call_k(c, 0), 1, call_k(c, 1)), 1),
+                                      SINTER_DTYPE_I64),
+                      least = build_scalar_like(b, x, -INFINITY);
+    ir_value_id y = build_gather(b, x, image, NULL); /* [R, C, H, W] */
+    const ir_value_id rows = build_unsqueezed(b, build_unsqueezed(b, seen[0], 1), 4),
+                      columns = build_unsqueezed(b, build_unsqueezed(b, seen[1], 1), 1);
+    y = build_where(b, rows, build_unsqueezed(b, y, 2), least);
+    y = build_reduced(b, reduce_kind_max, y, (int64_t[]){ 3 }, 1, false); /* [R, C, bins, W] */
+    y = build_where(b, columns, build_unsqueezed(b, y, 3), least);
+    y = build_reduced(b, reduce_kind_max, y, (int64_t[]){ 4 }, 1, false); /* [R, C, bins, bins] */
+    none[0] = build_unsqueezed(b, none[0], 2);
+    const ir_value_id is_none = build_unsqueezed(b, build_or(b, none[0], build_unsqueezed(b, none[1], 1)), 1);
+    c->out[0] = build_where(b, is_none, build_scalar_like(b, y, 0), y);
 }
 
 /* ---- Resize ---- */

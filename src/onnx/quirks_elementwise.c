@@ -291,8 +291,9 @@ void convert_dropout(onnx_call *c) /* arg 1: com.microsoft's BiasDropout: bias a
     if (!call_wants(c, 1)) return;
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, d);
+    /* What was dropped is not said before version 12: there, as in ONNX Runtime, the mask holds zeros. */
     c->out[1] = build_expanded(
-        &c->b, build_scalar(&c->b, c->arg || c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
+        &c->b, build_scalar(&c->b, c->arg || c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), is_new), d, rank);
 }
 
 void convert_binarizer(onnx_call *c)

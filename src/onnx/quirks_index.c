@@ -325,6 +325,28 @@ void convert_random(onnx_call *c) /* arg: 1 normal, 2 like an input */
                           normal ? call_real(c, "scale", 1) : call_real(c, "high", 1), type, d, rank);
 }
 
+/* The largest of logits plus Gumbel's noise is a class drawn by its probability. */
+void convert_multinomial(onnx_call *c)
+{
+    ir_builder *b = &c->b;
+    dim d[SINTER_RANK_MAX];
+    const ir_value_id x = build_typed(b, call_in(c, 0), SINTER_DTYPE_F32);
+    if (c->b.status) return;
+    const int64_t samples = call_int(c, "sample_size", 1);
+    if (call_shape(c, x, d) != 2 || samples < 1)
+        REJECT(c, INVALID_MODEL, "%lld samples of an input of rank %u", (long long)samples, call_rank(c, x));
+    if (c->b.status) return;
+    const dim noise[3] = { d[0], call_k(c, samples), d[1] };
+    const ir_value_id dice = random_of(c, false, 0, 1, SINTER_DTYPE_F32, noise, 3),
+                      gumbel = build_neg(b, build_log(b, build_neg(b, build_log(b, dice))));
+    attrs_arg_reduce *a = DEFAULTS(arg_reduce);
+    a->is_max = 1;
+    a->axis = 2;
+    a->keep = 0;
+    const ir_value_id drawn = build_arg_reduce(b, build_add(b, gumbel, build_unsqueezed(b, x, 1)), a);
+    c->out[0] = build_typed(b, drawn, call_dtype(c, call_int(c, "dtype", 6)));
+}
+
 void convert_bernoulli(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];

@@ -306,8 +306,8 @@ static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
     return found ? build_matmul(r->b, in[0], in[1], &at) : 0;
 }
 
-/* matmul(x, w) where w has leading axes of 1 -> the same without them: weights of rank 2 are what kernels pack, and what is
- * quantised. */
+/* matmul(x, w) where w has leading axes of 1 -> the same without them: weights of rank 2 are what kernels pack, and
+ * what is quantised. */
 static ir_value_id matmul_weight_rank(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);

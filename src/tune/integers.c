@@ -13,8 +13,8 @@
 
 enum { TERMS_MIN = 16, COLUMNS_MIN = 8, DEPTH = 6 };
 
-/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. One that has to be
- * of integers need not gain. */
+/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. One that has to
+ * be of integers need not gain. */
 static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
 {
     const ir_value *w = ir_value_at(g, n->in[1]);
@@ -127,7 +127,8 @@ static sinter_status demand_check(env *e, const ir_graph *g)
 {
     for (ir_node_id id = 1; id < g->node.count; id++) {
         if (!is_demanded(g, id) || is_product(g, id)) continue;
-        return FAIL(e, UNSUPPORTED, "layer '%s' is to be computed in i8: wanted is an f32 product with constant weights",
+        return FAIL(e, UNSUPPORTED,
+                    "layer '%s' is to be computed in i8: wanted is an f32 product with constant weights",
                     ir_node_label(g, id));
     }
     return SINTER_OK;

@@ -68,6 +68,48 @@ def test_profiles():
     rig.raises(ValueError, sinter.build, rig.DIGITS, says="rank is 4", profiles={"image": (1, 2)})
 
 
+def test_text():
+    """Text goes in as it is; a profile need not know how wide it is."""
+    def text(name, dims):
+        sizes = b"".join(data(1, num(1, d) if isinstance(d, int) else data(2, d)) for d in dims)
+        return data(11, data(1, name) + data(2, data(1, num(1, 8) + data(2, sizes))))
+    same = model(data(2, "g") + text("x", ["N", 2]) + text("y", [2]) + data(12, value("same", "bool", ["N", 2])) +
+                 node("Equal", ["x", "y"], ["same"]))
+    x, y = np.array([["a", "long"], ["ä", "longer"], ["", "long"]], object), ["ä", "long"]
+    wanted = [[False, True], [True, False], [False, True]]
+    for profiles in ({"N": (1, 2, 3)}, {"x": ((1, 2), (2, 2), (3, 2))}, [{"x": (1, 2)}, {"x": ((2, 2), (3, 2), (3, 2))}],
+                     {"x": ((1, 2, 1), (2, 2, 4), (3, 2, 6)), "y": (2, 8)}):
+        engine = sinter.build(same, profiles=profiles, tune="off").load()
+        assert engine.context(profile=engine.profile_count - 1).run(x=x, y=y)["same"].tolist() == wanted
+        assert engine.inputs[0].max[2] == (6 if "y" in profiles else 256)
+    for array in (x.astype("U"), np.char.encode(x.astype("U"), "utf-8")):
+        assert sinter.build(same, profiles={"N": (1, 2, 3)}).load().context().run(x=array, y=y)["same"].tolist() == wanted
+    rig.raises(ValueError, sinter.build, same, says="rank is 3", profiles={"x": (1,)})
+
+
+def test_maps():
+    """A map goes in as a dict, or as its keys and values."""
+    def taken(kind, op, attrs, given, result="f32"):
+        entry = data(1, "x") + data(2, data(5, num(1, kind) + data(2, data(1, num(1, 1)))))
+        words = data(1, data(1, "x") + data(2, "y") + data(4, op) + data(7, "ai.onnx.ml") + attrs)
+        made = num(1, 8) + data(7, data(2, "g") + data(11, entry) + data(12, value("y", result, [1, "M"])) + words)
+        engine = sinter.build(made + data(8, num(2, 17)) + data(8, data(1, "ai.onnx.ml") + num(2, 3)), tune="off").load()
+        assert [io.name for io in engine.inputs] == ["x.keys", "x.values"]
+        return engine.context().run({"x": given})["y"].tolist()
+
+    def attribute(name, field, kind, items):
+        return data(5, data(1, name) + b"".join(data(field, i) if isinstance(i, str) else num(field, i) for i in items) + num(20, kind))
+    words, integers = attribute("string_vocabulary", 9, 8, ["b", "a", "long"]), attribute("int64_vocabulary", 8, 7, [5, -2])
+    assert taken(8, "DictVectorizer", words, {"a": 2, "b": 3.5, "z": 9}) == [[3.5, 2, 0]]
+    assert taken(8, "DictVectorizer", words, {"long": 2}) == [[0, 0, 2]]
+    assert taken(7, "DictVectorizer", integers, {7: 1, -2: 4, 5: 0.5}) == [[0.5, 4]]
+    assert taken(7, "CastMap", b"", {7: 1, -2: 4, 5: 0.5}) == [[4, 0.5, 1]]
+    sparse = data(5, data(1, "map_form") + data(4, "SPARSE") + num(20, 3)) + data(5, data(1, "max_map") + num(3, 4) + num(20, 2)) + \
+        data(5, data(1, "cast_to") + data(4, "TO_INT64") + num(20, 3))
+    assert taken(7, "CastMap", sparse, {7: 1, 2: 4.5, 0: 9}, "i64") == [[9, 0, 4, 0]]
+    rig.raises(sinter.Unsupported, taken, 7, "CastMap", data(5, data(1, "cast_to") + data(4, "TO_STRING") + num(20, 3)), {1: 1})
+
+
 def test_options():
     rig.raises(TypeError, digits, says="no option 'tone'", tone="off")
     rig.raises(sinter.InvalidArgument, sinter.build, rig.DIGITS, says="off|fast|full", tune="slow")
