@@ -83,8 +83,8 @@ static ir_value_id bins_of(onnx_call *c, ir_value_id rois, int64_t low, int64_t 
     ir_value_id corner[2];
     for (uint32_t i = 0; i < 2; i++) { /* the second one begins the next place */
         const ir_value_id at = build_part(b, rois, 1, call_k(c, low + 2 * i), 1, call_k(c, 1)),
-                          scaled = build_mul(b, at, build_scalar_like(b, at, scale)), size = build_abs(b, scaled),
-                          away = build_floor(b, build_add(b, size, build_scalar_like(b, at, 0.5)));
+                          scaled = build_mul(b, at, build_scalar_like(b, at, scale)), length = build_abs(b, scaled),
+                          away = build_floor(b, build_add(b, length, build_scalar_like(b, at, 0.5)));
         corner[i] = build_mul(b, away, build_sign(b, scaled));
     }
     const ir_value_id one = build_scalar_like(b, corner[0], 1),
