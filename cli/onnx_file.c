@@ -235,3 +235,29 @@ const onnx_value *onnx_values_find(const onnx_values *list, const char *name)
         if (!strcmp(list->at[i].name, name)) return &list->at[i];
     return NULL;
 }
+
+/* The message in a message's field; empty where it has none. */
+static onnx_span part_of(onnx_span message, uint32_t number)
+{
+    field f;
+    while (field_next(&message, &f))
+        if (f.number == number && f.wire == 2) return f.content;
+    return (onnx_span){ NULL, 0 };
+}
+
+bool onnx_file_is_tensor(const onnx_file *f, const onnx_node *n, const char *name)
+{
+    enum { TYPE = 2, TENSOR_TYPE = 1 };
+    static const char *const others[] = { "SequenceConstruct", "SequenceEmpty",   "SequenceErase", "SequenceInsert",
+                                          "SequenceMap",       "SplitToSequence", "Optional",      "ZipMap" };
+    const onnx_value *about = onnx_values_find(&f->about, name);
+    field whole;
+    onnx_span span = about ? about->span : (onnx_span){ NULL, 0 };
+    if (about && field_next(&span, &whole)) {
+        const onnx_span type = part_of(whole.content, TYPE);
+        if (type.size) return part_of(type, TENSOR_TYPE).at != NULL;
+    }
+    for (uint32_t i = 0; n->op && i < sizeof others / sizeof others[0]; i++)
+        if (!strcmp(n->op, others[i])) return false;
+    return true;
+}

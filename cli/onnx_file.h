@@ -48,6 +48,8 @@ void onnx_file_free(onnx_file *f);
 
 bool onnx_names_have(const onnx_names *list, const char *name);
 const onnx_value *onnx_values_find(const onnx_values *list, const char *name);
+/* False for a sequence, map or optional, as far as the file or the operator tells. `name`: an output of the node. */
+bool onnx_file_is_tensor(const onnx_file *f, const onnx_node *n, const char *name);
 
 /* A value with a type; data is not written. dtype NONE: the file's own description of it, else none. */
 typedef struct onnx_typed {
@@ -63,7 +65,7 @@ typedef struct onnx_part {
 } onnx_part;
 /* Weights that no kept node reads and that are no outputs are left out. False: reported. */
 bool onnx_file_write(const onnx_file *f, const onnx_part *part, const char *path);
-/* Writes the model with the outputs of all nodes as outputs, behind its own. */
+/* Writes the model with the tensors that nodes make as outputs, behind its own. */
 bool onnx_file_write_all(const onnx_file *f, const char *path);
 /* Writes a tensor as ONNX's .pb, which has names for all types. */
 bool onnx_tensor_write(const sinter_tensor *t, const char *path);

@@ -145,7 +145,8 @@ bool onnx_file_write_all(const onnx_file *f, const char *path)
         all[i] = true;
         for (uint32_t k = 0; k < f->node[i].out.count; k++) {
             const char *name = f->node[i].out.at[k];
-            if (*name && !onnx_values_find(&f->output, name)) output[outputs++].name = name;
+            if (*name && !onnx_values_find(&f->output, name) && onnx_file_is_tensor(f, &f->node[i], name))
+                output[outputs++].name = name;
         }
     }
     const onnx_part part = {
