@@ -110,6 +110,21 @@ uint32_t call_shape(const onnx_call *c, ir_value_id v, dim *out)
     return x->rank;
 }
 
+ir_value_id call_pairs(onnx_call *c, uint32_t input)
+{
+    dim d[SINTER_RANK_MAX];
+    int64_t parts = 2;
+    const ir_value_id v = call_in(c, input);
+    const uint32_t rank = v ? call_shape(c, v, d) : 0;
+    if (!rank) REJECT(c, INVALID_MODEL, "input %u is missing or has no axis", input);
+    else if (dim_is_const(c->b.g->dims, d[rank - 1], &parts) && parts != 2)
+        REJECT(c, INVALID_MODEL, "the last axis of input %u has %lld elements, not a real and an imaginary part", input,
+               (long long)parts);
+    if (c->b.status) return 0;
+    d[rank - 1] = call_k(c, 2);
+    return build_shaped(&c->b, v, d, rank);
+}
+
 bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out)
 {
     const ir_value *x = ir_value_at(c->b.g, v);

@@ -87,10 +87,8 @@ void convert_complex_mul(onnx_call *c) /* arg 1: with the conjugate of the secon
 {
     ir_value_id part[2][2], y[2];
     for (uint32_t i = 0; i < 2; i++) {
-        const ir_value_id v = call_in(c, i);
+        const ir_value_id v = call_pairs(c, i);
         const uint32_t rank = call_rank(c, v);
-        if (!v || rank < 1 || !dim_is(c->b.g->dims, call_dim(c, v, rank - 1), 2))
-            REJECT(c, INVALID_MODEL, "the last axis of input %u does not have real and imaginary parts", i);
         if (c->b.status) return;
         for (uint32_t k = 0; k < 2; k++) part[i][k] = build_part(&c->b, v, rank - 1, call_k(c, k), 1, call_k(c, 1));
     }

@@ -48,9 +48,10 @@ void convert_rfft(onnx_call *c) /* arg 1: the inverse */
         c->out[0] = dft(c, build_unsqueezed(&c->b, x, rank), rank - 1, false, true, DIM_NONE);
         return;
     }
-    const dim two = call_k(c, 2), length = dim_mul(c->b.g->dims, dim_sub(c->b.g->dims, d[rank - 2], call_k(c, 1)), two);
-    if (d[rank - 1] != two) REJECT(c, INVALID_MODEL, "the last axis does not have real and imaginary parts");
-    if (!c->b.status) c->out[0] = build_squeezed(&c->b, dft(c, x, rank - 2, true, true, length), rank - 1);
+    const dim bins = dim_sub(c->b.g->dims, d[rank - 2], call_k(c, 1)),
+              length = dim_mul(c->b.g->dims, bins, call_k(c, 2));
+    const ir_value_id pairs = call_pairs(c, 0);
+    if (!c->b.status) c->out[0] = build_squeezed(&c->b, dft(c, pairs, rank - 2, true, true, length), rank - 1);
 }
 
 void convert_stft(onnx_call *c)
