@@ -90,7 +90,7 @@ static int32_t *cut_out(chain *c, const ir_node *n, const grid *from, const grid
         if (!dim_is_const(c->g->dims, (dim)at->start.at[i], &start) || start % unit || (unit > 1 && by != 1))
             return NULL;
         first += start / unit * stride[i];
-        step[i] = by * stride[i];
+        step[i] = to->dim[i] > 1 ? by * stride[i] : 0; /* the step of a single element may be anything */
     }
     return strided(c, n->in[0], to, first, step);
 }
@@ -161,8 +161,9 @@ static ir_value_id gather_of(rewriter *r, chain *c, ir_value_id v)
 {
     const ir_value y = *ir_value_at(c->g, v), *x = ir_value_at(c->g, c->source);
     grid from, to;
-    if (!x->rank || !dim_is_const(c->g->dims, x->dim[x->rank - 1], &c->run) || sinter_dtype_bits(x->dtype) < 8 ||
-        c->run * sinter_dtype_bits(x->dtype) < RUN_LEAST * 8)
+    const uint32_t bits = sinter_dtype_bits(x->dtype);
+    if (!x->rank || !dim_is_const(c->g->dims, x->dim[x->rank - 1], &c->run) || bits < 8 ||
+        c->run < RUN_LEAST * 8 / bits)
         return 0;
     if (!grid_of(c, c->source, &from) || !grid_of(c, v, &to) || to.count < UNITS_LEAST || goes_on(c, v)) return 0;
     const int32_t *unit = units_of(c, v);
