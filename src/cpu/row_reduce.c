@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN = 4096, COLS = 1024, TILE_ELEMENTS = 16384 };
+/* ROWS_RUN: rows that are added in f32, four by four. Numbers that are alike round alike, so a long sum would drift. */
+enum { RUN = 4096, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
 
 typedef struct axis {
     int64_t dim, in, out;
@@ -257,12 +258,12 @@ static void fold_results(const record *r, void *to, const void *from, int64_t co
     float part[COLS];
     for (int64_t c = 0; c < count; c++) v[c] = seed(r->fold);
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
-    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0, piece = r->is_cols ? ROWS_RUN : RUN;
     for (int64_t i = 0; i < outer; i++) {
         int64_t none;
         const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
-        for (int64_t k = 0; k < run->dim; k += RUN) {
-            fold_part(r, part, at + k * run->in, run, count, run->dim - k < RUN ? run->dim - k : RUN);
+        for (int64_t k = 0; k < run->dim; k += piece) {
+            fold_part(r, part, at + k * run->in, run, count, run->dim - k < piece ? run->dim - k : piece);
             join(r->fold, v, part, count);
         }
     }
