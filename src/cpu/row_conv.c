@@ -50,10 +50,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     if (why) return why;
     const attrs_conv *a = p->attrs;
     REJECT_UNLESS(a->groups > 0 && p->in[0].dim[1].max % a->groups == 0, "the groups do not divide the channels");
-    REJECT_UNLESS(a->stride.count == p->in[0].rank - 2u && a->dilation.count == a->stride.count &&
-                      a->pad.count == 2 * a->stride.count,
-                  "an attribute list has another length");
-    return NULL;
+    return problem_window_reject(&a->stride, &a->dilation, &a->pad, p->in[0].rank - 2u);
 }
 
 /* Groups of fewer channels waste most of a product in bf16. */

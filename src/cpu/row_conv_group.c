@@ -41,8 +41,8 @@ static const char *reject(const problem *p, const kernel_target *t)
                   "has no groups of 2, 4, 8 or 16 channels");
     REJECT_UNLESS(x->dim[1].max / group == a->groups && x->dim[1].max % group == 0 && w->dim[0].max == x->dim[1].max,
                   "groups give another number of channels than they take");
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
+    if (window) return window;
     REJECT_UNLESS(w->dim[w->rank - 1].max == GROUP_WIDTH, "the filter is not 3 wide");
     REJECT_UNLESS(a->stride.at[spatial - 1] >= 1 && a->stride.at[spatial - 1] <= GROUP_STRIDE_MAX &&
                       a->dilation.at[spatial - 1] == 1,

@@ -50,9 +50,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->count_anchor < 3 || p->in[2].rank == 0 || p->in[2].dtype == SINTER_DTYPE_NONE ||
                       p->in[2].dim[0].max == 1,
                   "the data has several zero points");
-    REJECT_UNLESS(a->stride.count == x->rank - 2u && a->dilation.count == a->stride.count &&
-                      a->pad.count == 2 * a->stride.count,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, x->rank - 2u);
+    if (window) return window;
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return NULL;

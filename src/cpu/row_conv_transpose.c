@@ -60,9 +60,9 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
     const attrs_conv_transpose *a = p->attrs;
     const uint32_t spatial = x->rank - 2;
-    REJECT_UNLESS(w->rank == x->rank && y->rank == x->rank && a->stride.count == spatial &&
-                      a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
+    REJECT_UNLESS(w->rank == x->rank && y->rank == x->rank, "an operand has another rank");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
+    if (window) return window;
     int64_t taps = 1;
     for (uint32_t i = 0; i < w->rank; i++) {
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");

@@ -79,8 +79,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(is_row_major(x) && is_row_major(w) && is_row_major(y), "an operand is not row-major");
     REJECT_UNLESS(w->is_const, "the filter is no constant");
     const attrs_conv *a = p->attrs;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
+    if (window) return window;
     int64_t taps = 1;
     for (uint32_t i = 0; i < w->rank; i++) {
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");

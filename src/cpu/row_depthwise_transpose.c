@@ -33,8 +33,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
     const attrs_conv_transpose *a = p->attrs;
     const uint32_t spatial = x->rank - 2;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
+    if (window) return window;
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups == x->dim[1].max, "channels are summed");
     int64_t taps = 1;
     for (uint32_t i = 0; i < w->rank; i++) {

@@ -45,7 +45,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(problem_operand_is_row_major(x) && problem_operand_is_row_major(nodes) &&
                       problem_operand_is_row_major(y),
                   "an operand is not dense");
-    REJECT_UNLESS(((const attrs_tree_ensemble *)p->attrs)->targets <= TARGETS_MAX, "too many targets");
+    const int64_t targets = ((const attrs_tree_ensemble *)p->attrs)->targets;
+    REJECT_UNLESS(targets >= 1 && targets <= TARGETS_MAX, "no targets, or too many");
     REJECT_UNLESS(!p->prologue && p->count_out == 1, "takes no prologue");
     if (!p->epilogue) return NULL;
     REJECT_UNLESS(x->dtype == SINTER_DTYPE_F32, "an epilogue, and not f32");

@@ -51,8 +51,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     for (uint32_t i = 0; i < RANK; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
-    REJECT_UNLESS(a->stride.count == 2 && a->dilation.count == 2 && a->pad.count == 4,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, 2);
+    if (window) return window;
     REJECT_UNLESS(a->groups == 1 && w->dim[1].max == x->dim[1].max, "has groups");
     for (uint32_t i = 0; i < 2; i++) {
         REJECT_UNLESS(w->dim[2 + i].max == 3, "the filter is not 3x3");

@@ -55,8 +55,8 @@ static const char *slide_of(const problem *p, product *d)
     const bool is_transposed = d->kind == PRODUCT_TRANSPOSED;
     REJECT_UNLESS(rank >= 3 && rank <= 5, "has no or more than three spatial axes");
     REJECT_UNLESS(p->in[1].rank == rank, "the filter has another rank");
-    REJECT_UNLESS(s.stride->count == spatial && s.dilation->count == spatial && s.pad->count == 2 * spatial,
-                  "an attribute list has another length");
+    const char *window = problem_window_reject(s.stride, s.dilation, s.pad, spatial);
+    if (window) return window;
     REJECT_UNLESS(s.groups >= 1 && is_divided(p->in[0].dim[1], s.groups) && is_divided(p->in[1].dim[0], s.groups),
                   "the groups do not divide the channels");
     d->spatial = (uint8_t)spatial;

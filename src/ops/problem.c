@@ -31,6 +31,23 @@ bool problem_operand_is_row_major(const problem_operand *o)
     return !o->is_strided && has_default_order(o);
 }
 
+static bool all_within(const attr_ints *list, int64_t min, int64_t max)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->at[i] < min || list->at[i] > max) return false;
+    return true;
+}
+
+const char *problem_window_reject(const attr_ints *stride, const attr_ints *dilation, const attr_ints *pad,
+                                  uint32_t spatial)
+{
+    if (stride->count != spatial || dilation->count != spatial || pad->count != 2 * spatial)
+        return "an attribute list has another length";
+    const bool is_sound = all_within(stride, 1, INT32_MAX) && all_within(dilation, 1, INT32_MAX) &&
+                          all_within(pad, -INT32_MAX, INT32_MAX);
+    return is_sound ? NULL : "strides, dilations or pads are out of range";
+}
+
 static void print_dim(dim_range d, text *out)
 {
     text_printf(out, "%lld", (long long)d.min);

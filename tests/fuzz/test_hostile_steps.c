@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_MOST = 4096, EACH_LINE = 12, EACH_TACTIC = 6, SCALE_FULL = 20, SECONDS = 20 };
+enum { LINE_MOST = 4096, EACH_LINE = 12, EACH_TACTIC = 6, SCALE_FULL = 20, SECONDS = 20, CPU_TACTICS = 3 };
 
 /* What a child was at, for when it dies of it. */
 typedef struct trace {
@@ -101,7 +101,10 @@ static void ask(case_rig *r, const kernel *k, const cuda_kernel *cuda, const pro
     ask_code(r, cuda, p, t, target);
 }
 
-static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, trace *now)
+/* On the CPU a damaged problem meets the tactics of the good one, as in an engine, and one that says nothing.
+ * own: a list for each CPU kernel, filled where the problem is good. */
+static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, tactic_sink *own,
+                    bool is_good, trace *now)
 {
     const uint32_t count = is_cuda ? cuda_kernels_count : cpu_kernels_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -111,13 +114,16 @@ static void ask_all(case_rig *r, const problem *p, const kernel_target *target, 
         now->doing = "reject";
         if (k->where == KERNEL_TRANSFER || !k->reject || k->reject(p, target)) continue;
         now->doing = "tactics";
-        tactic_sink sink = { .count = 0 };
-        if (cuda) k->tactics(p, target, &sink);
-        else sink.count = 1;
-        for (uint32_t t = 0; t < sink.count; t++) {
-            ask(r, k, cuda, p, &sink.at[t], target, now);
+        tactic_sink fresh = { .count = 0 }, *sink = is_cuda ? &fresh : &own[i];
+        if ((is_cuda || is_good) && k->tactics) k->tactics(p, target, sink);
+        if (!is_cuda) {
+            sink->count = sink->count < CPU_TACTICS ? sink->count : CPU_TACTICS;
+            sink->at[sink->count] = (tactic){ { 0 } };
+        }
+        for (uint32_t t = 0; t < sink->count + !is_cuda; t++) {
+            ask(r, k, cuda, p, &sink->at[t], target, now);
             for (uint32_t n = 0; n < EACH_TACTIC; n++) {
-                const tactic d = case_damage(r, &sink.at[t]);
+                const tactic d = case_damage(r, &sink->at[t]);
                 ask(r, k, cuda, p, &d, target, now);
             }
         }
@@ -127,6 +133,8 @@ static void ask_all(case_rig *r, const problem *p, const kernel_target *target, 
 static void try_line(case_rig *r, const char *line, long times, uint64_t seed, trace *now)
 {
     static const uint32_t chips[] = { 75, 80, 90, 120 };
+    tactic_sink *own = calloc(cpu_kernels_count, sizeof *own);
+    if (!own) return;
     r->seed = seed;
     for (long n = 0; n < times; n++) {
         const arena_mark mark = arena_save(&r->a);
@@ -139,17 +147,18 @@ static void try_line(case_rig *r, const char *line, long times, uint64_t seed, t
         now->doing = "";
         if (problem_parse(&r->a, &s, &p, &why)) {
             kernel_target target = { 0 };
-            if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, now);
-            const kernel_target cpu = { .isa = (uint32_t)(n % 3),
+            if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, NULL, n == 0, now);
+            const kernel_target cpu = { .isa = (uint32_t)((n + 2) % 3),
                                         .threads = 2,
                                         .flops = 1e11,
                                         .bandwidth = 1e10,
                                         .cache_l1 = 32768,
                                         .cache_l2 = 1 << 20 };
-            ask_all(r, p, &cpu, false, now);
+            ask_all(r, p, &cpu, false, own, n == 0, now);
         }
         arena_rewind(&r->a, mark);
     }
+    free(own);
 }
 
 static void kernels_stand_what_engines_say(void)
