@@ -32,6 +32,8 @@ exec_pair *exec_pairs_find(exec_pairs *p, const char *name);
 bool exec_profiles_make(exec *e, const model_face *face);
 /* --shapes as a.shape, for the inputs of the engine. */
 bool exec_shapes_make(exec *e);
+/* The values that --shapes, else --optShapes gives to an input of integers: out->at[0]. False: none. */
+bool exec_values_given(const exec *e, const sinter_io *io, args_dims *out);
 
 /* ---- exec_options.c: what is about to be done ---- */
 bool exec_check(const exec *e);                 /* flags that go together or do not */

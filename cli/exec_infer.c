@@ -58,6 +58,17 @@ bool exec_tensor_read(const exec *e, const char *name, const char *path, model_i
     return false;
 }
 
+static void values_fill(const sinter_io *io, const args_dims *given, model_input *out)
+{
+    const bool is_wide = io->dtype == SINTER_DTYPE_I64;
+    out->name = cli_copy(io->name);
+    out->tensor.data = out->own = cli_alloc(SINTER_RANK_MAX, sizeof(int64_t));
+    for (uint32_t i = 0; i < given->rank; i++) {
+        if (is_wide) ((int64_t *)out->own)[i] = given->at[0][i];
+        else ((int32_t *)out->own)[i] = (int32_t)given->at[0][i];
+    }
+}
+
 static bool inputs_read(exec *e)
 {
     exec_pairs files = { 0 };
@@ -70,6 +81,14 @@ static bool inputs_read(exec *e)
     for (uint32_t i = 0; is_good && sinter_engine_io(e->m.engine, i, e->m.profile, &io) == SINTER_OK; i++) {
         const exec_pair *pair = io.is_input ? exec_pairs_find(&files, io.name) : NULL;
         if (!io.is_input) continue;
+        args_dims values;
+        if (!pair && exec_values_given(e, &io, &values)) {
+            cli_say(LOG_INFO, "Using values %s for input %s", cli_shape(values.rank, values.at[0]).at, io.name);
+            model_input *in = &e->m.inputs.at[e->m.inputs.count++];
+            in->tensor = e->m.shape[i];
+            values_fill(&io, &values, in);
+            continue;
+        }
         if (!pair) {
             cli_say(LOG_INFO, "Using random values for input %s", io.name);
             continue;

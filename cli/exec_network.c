@@ -34,14 +34,22 @@ static bool is_float(sinter_dtype t)
     return t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
 }
 
+/* 8 bits are a constraint of products alone, other integers of none: what is no constraint here is said. */
 static bool precision_set(sinter_layer *layer, const char *value)
 {
     sinter_dtype type;
     sinter_error error = { 0 };
-    if (!exec_type_read(value, strlen(value), &type) || !is_float(type)) {
-        cli_say(LOG_ERROR, "--layerPrecisions: '%s' of layer '%s', expected fp32, fp16 or bf16", value,
+    const sinter_layer_kind kind = sinter_layer_get_kind(layer);
+    const bool is_product = kind == SINTER_LAYER_CONVOLUTION || kind == SINTER_LAYER_MATRIX_MULTIPLY;
+    if (!exec_type_read(value, strlen(value), &type)) {
+        cli_say(LOG_ERROR, "--layerPrecisions: '%s' of layer '%s', expected fp32, fp16, bf16 or int8", value,
                 sinter_layer_name(layer));
         return false;
+    }
+    if (!is_float(type) && !(is_product && type == SINTER_DTYPE_I8)) {
+        cli_say(LOG_WARNING, "--layerPrecisions: '%s' changes nothing in layer '%s', which is no product", value,
+                sinter_layer_name(layer));
+        return true;
     }
     return sinter_layer_set_precision(layer, type, &error) == SINTER_OK || fail(&error);
 }
@@ -109,13 +117,80 @@ static bool layer_types(exec *e)
 
 /* ---- inputs and outputs ---- */
 
+/* What the flag says of the input or output at `index`: one entry is for all. */
+static const char *entry_of(const exec *e, exec_id id, uint32_t index)
+{
+    const char *at = exec_text(&e->x, id);
+    for (const bool is_one = !strchr(at, ','); index && !is_one && *at; index--)
+        at += strcspn(at, ",") + (strchr(at, ',') != NULL);
+    return at;
+}
+
+/* Formats of memory: how many channels lie side by side, and how many axes are behind those. chw has neither. */
+static const struct format {
+    const char *word;
+    int64_t lanes;
+    uint32_t axes;
+} formats[] = { { "chw", 0, 0 },    { "hwc", 1, 2 },    { "hwc8", 8, 2 },   { "hwc16", 16, 2 },
+                { "dhwc", 1, 3 },   { "dhwc8", 8, 3 },  { "chw2", 2, 2 },   { "chw4", 4, 2 },
+                { "chw16", 16, 2 }, { "chw32", 32, 2 }, { "cdhw32", 32, 3 } };
+
+/* Does a row-major tensor of this shape lie as the format wants it? */
+static bool is_row_major(const struct format *f, const sinter_network_shape *s)
+{
+    bool is_one = true;
+    if (!f->lanes) return true;
+    if (s->rank < f->axes + 1) return false;
+    const int64_t channels = s->dim[s->rank - f->axes - 1];
+    for (uint32_t i = s->rank - f->axes; i < s->rank; i++) is_one = is_one && s->dim[i] == 1;
+    return (is_one && channels >= 0 && channels % f->lanes == 0) || (f->lanes == 1 && channels == 1);
+}
+
+/* "FORMAT+FORMAT…": is one of them row-major? False: reported. */
+static bool format_check(exec_id id, const char *name, const char *words, size_t length,
+                         const sinter_network_shape *shape)
+{
+    bool is_good = false;
+    for (const char *at = words, *end = words + length; at <= end && !is_good;) {
+        const size_t n = strcspn(at, "+,");
+        for (uint32_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
+            is_good = is_good || (strlen(formats[k].word) == n && !memcmp(formats[k].word, at, n) &&
+                                  is_row_major(&formats[k], shape));
+        at += n + 1;
+    }
+    if (!is_good)
+        cli_say(LOG_ERROR,
+                "--%s: the format '%.*s' of '%s' is refused: wanted is chw, for inputs and outputs are row-major, or a "
+                "format in which the shape %s lies so",
+                exec_flags[id].name, (int)length, words, name, cli_shape(shape->rank, shape->dim).at);
+    return is_good;
+}
+
+/* The formats of all inputs or outputs, before anything is built. */
+static bool formats_check(const exec *e, exec_id id, uint32_t count,
+                          sinter_network_tensor *(*tensor)(const sinter_network *, uint32_t))
+{
+    sinter_error error = { 0 };
+    for (uint32_t i = 0; exec_has(&e->x, id) && i < count; i++) {
+        sinter_network_shape shape;
+        sinter_network_tensor *t = tensor(e->setup.network, i);
+        const char *at = entry_of(e, id, i);
+        const size_t n = strcspn(at, ","), colon = strcspn(at, ":,");
+        if (sinter_network_tensor_shape(t, &shape, &error) != SINTER_OK) return fail(&error);
+        if (colon == n) {
+            cli_say(LOG_ERROR, "--%s: '%.*s', expected TYPE:FORMAT", exec_flags[id].name, (int)n, at);
+            return false;
+        }
+        if (!format_check(id, sinter_network_tensor_name(t), at + colon + 1, n - colon - 1, &shape)) return false;
+    }
+    return true;
+}
+
 /* The type that the flag gives the input or output at `index`; NONE: that of the model. */
 static sinter_dtype type_given(const exec *e, exec_id id, uint32_t index)
 {
     sinter_dtype type;
-    const char *at = exec_text(&e->x, id);
-    for (const bool is_one = !strchr(at, ','); index && !is_one && *at; index--)
-        at += strcspn(at, ",") + (strchr(at, ',') != NULL);
+    const char *at = entry_of(e, id, index);
     return exec_type_read(at, strcspn(at, ":"), &type) ? type : SINTER_DTYPE_NONE;
 }
 
@@ -246,5 +321,8 @@ bool exec_network_make(exec *e)
     if (exec_has(x, FLAG_stronglyTyped) && sinter_network_set_strongly_typed(e->setup.network, 1, &error) != SINTER_OK)
         return fail(&error);
     if (!exec_is(x, FLAG_precisionConstraints, "none") && !layer_types(e)) return false;
-    return debug_mark(e) && inputs_convert(e) && outputs_convert(e);
+    sinter_network *net = e->setup.network;
+    return formats_check(e, FLAG_inputIOFormats, sinter_network_input_count(net), sinter_network_input) &&
+           formats_check(e, FLAG_outputIOFormats, sinter_network_output_count(net), sinter_network_output) &&
+           debug_mark(e) && inputs_convert(e) && outputs_convert(e);
 }

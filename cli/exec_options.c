@@ -32,24 +32,6 @@ static bool refuse(const char *text)
     return false;
 }
 
-/* "TYPE:FORMAT,…": all must be chw. The types are compared once the model is known. */
-static bool check_formats(const exec *e, exec_id id)
-{
-    const char *at = exec_text(&e->x, id);
-    while (*at) {
-        const size_t n = strcspn(at, ",");
-        const size_t colon = strcspn(at, ":");
-        const char *format = at + colon + 1;
-        if (colon + 4 != n || memcmp(format, "chw", 3) != 0) {
-            cli_say(LOG_ERROR, "--%s: '%.*s' is refused: expected TYPE:chw, inputs and outputs are row-major",
-                    exec_flags[id].name, (int)n, at);
-            return false;
-        }
-        at += n + (at[n] == ',');
-    }
-    return true;
-}
-
 static bool check_devices(const exec *e)
 {
     exec_pairs pairs = { 0 };
@@ -149,8 +131,7 @@ static bool check_loaded(const exec_args *x)
 bool exec_check(const exec *e)
 {
     const exec_args *x = &e->x;
-    return check_engine(x) && check_inference(x) && check_loaded(x) && check_devices(e) &&
-           check_formats(e, FLAG_inputIOFormats) && check_formats(e, FLAG_outputIOFormats);
+    return check_engine(x) && check_inference(x) && check_loaded(x) && check_devices(e);
 }
 
 bool exec_skips_inference(const exec *e)

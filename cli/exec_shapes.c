@@ -113,6 +113,31 @@ static bool shape_is_good(exec_id id, const exec_pair *p)
     return false;
 }
 
+/* As upstream has it, numbers for an input of integers with as many elements, in one axis at most, are its values. */
+static bool are_values(const sinter_io *io, const char *text, args_dims *out)
+{
+    const bool is_integer = io->dtype == SINTER_DTYPE_I32 || io->dtype == SINTER_DTYPE_I64;
+    if (!is_integer || io->rank > 1 || is_scalar(text) || !args_dims_read(text, out) || out->count != 1) return false;
+    return out->rank == (io->rank ? io->dim[0] : 1);
+}
+
+bool exec_values_given(const exec *e, const sinter_io *io, args_dims *out)
+{
+    static const exec_id flags[] = { FLAG_shapes, FLAG_optShapes };
+    bool is_found = false;
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t i = 0; !is_found && i < e->x.count; i++) {
+            exec_pairs pairs = { 0 };
+            if (e->x.given[i].id != flags[k]) continue;
+            const exec_pair *pair =
+                exec_pairs_read(flags[k], e->x.given[i].value, &pairs) ? exec_pairs_find(&pairs, io->name) : NULL;
+            is_found = pair && are_values(io, pair->value, out);
+            exec_pairs_free(&pairs);
+        }
+    }
+    return is_found;
+}
+
 enum { BOUNDS = 3, PROFILES_MAX = 64 };
 static const exec_id bound_flag[BOUNDS] = { FLAG_minShapes, FLAG_optShapes, FLAG_maxShapes };
 
@@ -180,9 +205,11 @@ static bool range_is_ascending(const char *name, const char *const *bound)
 }
 
 /* The shapes of one input in one profile: those not given follow from the others. */
-static bool range_make(exec *e, profile_text *p, const char *name, bool *is_said)
+static bool range_make(exec *e, profile_text *p, const model_io *m, bool *is_said)
 {
-    const char *bound[BOUNDS] = { 0 };
+    const char *bound[BOUNDS] = { 0 }, *name = m->name;
+    sinter_io io = { .name = name, .dtype = m->io.dtype, .rank = m->io.rank, .dim = { m->io.dim[0] } };
+    args_dims values;
     for (uint32_t k = 0; k < BOUNDS; k++) {
         const exec_pair *pair = exec_pairs_find(&p->bound[k], name);
         if (pair) bound[k] = pair->value;
@@ -193,6 +220,7 @@ static bool range_make(exec *e, profile_text *p, const char *name, bool *is_said
     if (!bound[0]) bound[0] = bound[1];
     if (!bound[2]) bound[2] = bound[1];
     if (is_scalar(bound[0]) && is_scalar(bound[1]) && is_scalar(bound[2])) return true;
+    if (are_values(&io, bound[1], &values)) return true; /* of which a profile need not know */
     if (!range_is_ascending(name, bound)) return false;
     if (e->a.profile.count == ARG_LIST_MAX) {
         cli_say(LOG_ERROR, "more than %d shapes", ARG_LIST_MAX);
@@ -210,7 +238,7 @@ static bool profile_make(exec *e, const model_face *face, profile_text *p, uint3
     for (uint32_t i = 0; i < face->count; i++) {
         bool is_said = false;
         if (!face->at[i].io.is_input) continue;
-        if (!range_make(e, p, face->at[i].name, &is_said)) return false;
+        if (!range_make(e, p, &face->at[i], &is_said)) return false;
         if (!index) said[i] = is_said;
         if (said[i] == is_said) continue;
         cli_say(LOG_ERROR, "profile %u gives shapes of '%s', profile %u does not", is_said ? index : 0,
@@ -275,7 +303,8 @@ bool exec_shapes_make(exec *e)
     sinter_io io;
     for (uint32_t i = 0; is_good && sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
         const exec_pair *pair = io.is_input ? exec_pairs_find(&pairs, io.name) : NULL;
-        if (!pair || e->a.shape.count == ARG_LIST_MAX) continue;
+        args_dims values;
+        if (!pair || e->a.shape.count == ARG_LIST_MAX || are_values(&io, pair->value, &values)) continue;
         const char *value = is_scalar(pair->value) ? "" : pair->value;
         const size_t size = strlen(io.name) + strlen(value) + 2;
         char *text = cli_alloc(size, 1);

@@ -213,7 +213,7 @@ def precisions(flag):
     check(differs(plain, {r["name"]: r["values"] for r in json.load(open(path("o")))}) == 0, flag)
     check(differs(plain, outputs("--layerOutputTypes=*_conv:fp16,norm*:fp32", ask)) > 0, flag)
     check(differs(plain, outputs("--layerOutputTypes=pool2_maxpool:fp32", ask)) == 0, flag)
-    for text, word in (("there is no layer", "--layerPrecisions=none:fp16"), ("expected fp32, fp16 or bf16", "--layerPrecisions=*:int8"),
+    for text, word in (("there is no layer", "--layerPrecisions=none:fp16"), ("expected fp32, fp16, bf16 or int8", "--layerPrecisions=*:int9"),
                        ("expected a type for each", "--layerOutputTypes=conv1_conv:fp16+fp16"), ("expected a type", "--layerOutputTypes=conv1_conv:x"),
                        ("NAME:VALUE", "--layerPrecisions=fp16")):
         outputs(word, ask, failing=text)

@@ -11,6 +11,9 @@ import tempfile
 
 from exec_rig import MODEL, SINTER, run
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from onnx_bytes import data, node, num, value, write_model  # noqa: E402
+
 # (line, text that the output must have; one that begins with "E " is the text of an error of a line that fails)
 LINES = r"""
 trtexec --onnx=model.onnx | &&&& PASSED TensorRT.trtexec
@@ -24,6 +27,15 @@ trtexec --loadEngine=dyn.plan --shapes=image:9x1x28x28 | E axis 0 of input 'imag
 trtexec --onnx=model.onnx --explicitBatch --best --buildOnly --timingCacheFile=t.cache | &&&& PASSED
 trtexec --onnx=model.onnx --shapes=image:2x1x28x28 --dumpProfile --separateProfileRun --exportProfile=p.json --exportTimes=t.json --exportOutput=o.json --exportLayerInfo=l.json --profilingVerbosity=detailed --duration=0 | === Profile
 trtexec --onnx=model.onnx --saveEngine=x.trt --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --fp16 --duration=0 --iterations=1 | &&&& PASSED
+trtexec --onnx=model.onnx --inputIOFormats=fp16:chw16+chw --outputIOFormats=fp32:chw --skipInference | &&&& PASSED
+trtexec --onnx=model.onnx --inputIOFormats=fp32:hwc --skipInference | &&&& PASSED
+trtexec --onnx=model.onnx --inputIOFormats=fp16:hwc8 --fp16 | E 'hwc8' of 'image' is refused: wanted is chw
+trtexec --onnx=model.onnx --outputIOFormats=fp32:chw32 | E 'chw32' of 'scores' is refused: wanted is chw
+trtexec --onnx=reshape.onnx --minShapes=x:1x6,sizes:1x1 --optShapes=x:2x6,sizes:3x4 --maxShapes=x:4x6,sizes:24x24 --saveEngine=r.plan --iterations=1 --duration=0 | Using values 3x4 for input sizes
+trtexec --loadEngine=r.plan --shapes=x:4x6,sizes:8x3 --iterations=1 --duration=0 --exportOutput=r.json | Using values 8x3 for input sizes
+trtexec --onnx=reshape.onnx --shapes=x:4x6,sizes:8 | E rank
+trtexec --onnx=model.onnx --int8 --layerPrecisions=conv1_conv:int8,relu1_relu:int8 --precisionConstraints=prefer --buildOnly | 'int8' changes nothing in layer 'relu1_relu'
+trtexec --onnx=model.onnx --hardwareCompatibilityLevel=ampere+ --buildOnly | kernels are chosen for one chip
 trtexec --onnx=model.onnx --dumpOutput --duration=0 --iterations=1 | Output Tensors:
 trtexec --onnx=model.onnx --stronglyTyped --skipInference --saveEngine=s.engine --stripWeights | &&&& PASSED
 trtexec --loadEngine=s.engine | E was stripped of its weights
@@ -48,13 +60,16 @@ with tempfile.TemporaryDirectory() as work:
     command = os.path.join(work, "trtexec")
     shutil.copy(SINTER, command)
     shutil.copy(MODEL, os.path.join(work, "model.onnx"))
+    sizes = data(11, data(1, "sizes") + data(2, data(1, num(1, 7) + data(2, data(1, num(1, 2))))))       # i64[2]
+    write_model(os.path.join(work, "reshape.onnx"), data(2, "g") + data(11, value("x", ["N", 6])) + sizes + data(12, value("y", ["A", "B"])) +
+                node("Reshape", ["x", "sizes"], "y"))
     with open(os.path.join(work, "in.bin"), "wb") as f:
         f.write(bytes(4 * 784))
     for row in LINES.strip().splitlines():
         line, text = row.split(" | ")
         fails = text.startswith("E ")
         done = run(*shlex.split(line)[1:], cwd=work, name=command)
-        wanted, where = (text[2:], done.err) if fails else (text, done.out)
+        wanted, where = (text[2:], done.err) if fails else (text, done.out + done.err)
         problem = done.problem() or (done.status != fails and f"exit status {done.status}") or (wanted not in where and f"no {wanted!r}")
         if problem:
             failures += 1
@@ -62,5 +77,6 @@ with tempfile.TemporaryDirectory() as work:
     layers = json.load(open(os.path.join(work, "l.json")))
     assert all(layer["Inputs"] and layer["Outputs"] for layer in layers["Layers"]) and len(json.load(open(os.path.join(work, "p.json")))) > 3
     assert len(json.load(open(os.path.join(work, "o.json")))[0]["values"]) == 20
+    assert json.load(open(os.path.join(work, "r.json")))[0]["dimensions"] == "8x3"
 print("done" if not failures else f"{failures} lines failed")
 sys.exit(bool(failures))
