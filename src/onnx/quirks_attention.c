@@ -443,7 +443,7 @@ void convert_group_query_attention(onnx_call *c)
         if (a && (a->type != ONNX_INT || a->i != 0) && !(a->type == ONNX_STRING && strcmp(a->s.at, "NONE") == 0))
             REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
     }
-    if (call_int(c, "local_window_size", -1) > 0) REJECT(c, UNSUPPORTED, "attribute local_window_size");
+    const int64_t window = call_int(c, "local_window_size", -1);
     for (uint32_t i = 11; i < c->count_in; i++)
         if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     if (call_rank(c, call_in(c, 0)) != 3 || n[0] < 1 || n[1] < 1 || n[0] % n[1] || n[0] > INT16_MAX)
@@ -499,7 +499,9 @@ void convert_group_query_attention(onnx_call *c)
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
     const ir_value_id start = build_shaped(&c->b, at.start, each, 4);
     const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0);
-    h.mask = band(c, build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1), columns, start, 0, true);
+    const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1);
+    h.mask = band(c, rows, columns, start, 0, true);
+    if (window > 0) h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, start, 1 - window, false));
     h.mask = quirk_masks_joined(c, h.mask, call_in(c, 10));
     c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;

@@ -339,12 +339,23 @@ void convert_einsum(onnx_call *c)
         c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
 }
 
+/* The first axis behind those of the batch. */
+static ir_value_id batch_turned(onnx_call *c, ir_value_id x)
+{
+    int64_t perm[SINTER_RANK_MAX];
+    const uint32_t rank = call_rank(c, x);
+    if (rank < 3) return x;
+    for (uint32_t i = 0; i < rank; i++) perm[i] = i + 2 < rank ? i + 1 : i + 2 == rank ? 0 : i;
+    return build_permuted(&c->b, x, perm, rank);
+}
+
 void convert_fused_matmul(onnx_call *c)
 {
-    if (call_int(c, "transBatchA", 0) || call_int(c, "transBatchB", 0))
-        REJECT(c, UNSUPPORTED, "attribute transBatchA or transBatchB is 1");
+    ir_value_id in[2] = { call_in(c, 0), call_in(c, 1) };
+    if (call_int(c, "transBatchA", 0) && in[0]) in[0] = batch_turned(c, in[0]);
+    if (call_int(c, "transBatchB", 0) && in[1]) in[1] = batch_turned(c, in[1]);
     ir_value_id y = build_matmul(
-        &c->b, call_in(c, 0), call_in(c, 1),
+        &c->b, in[0], in[1],
         &(attrs_matmul){ .trans_a = call_int(c, "transA", 0) != 0, .trans_b = call_int(c, "transB", 0) != 0 });
     const double alpha = call_real(c, "alpha", 1);
     c->out[0] = alpha == 1 ? y : build_mul(&c->b, y, build_scalar_like(&c->b, y, alpha));
