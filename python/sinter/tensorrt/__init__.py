@@ -17,7 +17,7 @@ from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAl
                           InterfaceInfo, IOutputAllocator, IProfiler, IProgressMonitor, IStreamReader, IStreamReaderV2,
                           IStreamWriter, IVersionedInterface, Profiler)
 from ._layers import BY_NAME as _LAYER_CLASSES
-from ._layers import IFullyConnectedLayer, INetworkDefinition
+from ._layers import IFullyConnectedLayer, INetworkDefinition, IRNNv2Layer
 from ._network import ILayer, ITensor
 from ._parser import OnnxParser, ParserError
 from ._plugin_classes import CLASSES as _PLUGIN_CLASSES

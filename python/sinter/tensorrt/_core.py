@@ -39,7 +39,6 @@ class NotAvailable(AttributeError, NotImplementedError):
 HINTS = {
     "CaffeParser": "models of Caffe are converted to ONNX", "UffParser": "UFF is gone; convert the model to ONNX (tf2onnx)",
     "IAlgorithmSelector": "use a timing cache (IBuilderConfig.create_timing_cache)",
-    "IRNNv2Layer": "use the LSTM, GRU or RNN of an ONNX model, or add_loop",
     "DLA": "there is no DLA: everything runs on the GPU or the CPU",
     "IGpuAllocator": "memory of engines is the library's; limits are set by sinter.load(limits={'memory_max': ...})",
 }

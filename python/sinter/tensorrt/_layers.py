@@ -11,6 +11,7 @@ from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag
 from ._network import ILayer, NetworkDefinition, address_of
 from ._plugin_classes import BUILD, part
+from ._rnn import IRNNv2Layer
 from ._shipped import ShippedPlugin
 from .plugin import IS_AOT
 
@@ -254,6 +255,12 @@ class INetworkDefinition(NetworkDefinition):
         self._made[made.layer] = found = IFullyConnectedLayer(self, made.layer)
         found.layer_type = LayerType.FULLY_CONNECTED
         return found
+
+    def add_rnn_v2(self, input, layer_count, hidden_size, max_seq_length, op):
+        """A stack of recurrent layers over input [N, S, E]. Weights are set for each layer and gate; NumPy is needed."""
+        made = IRNNv2Layer(self, input, layer_count, hidden_size, max_seq_length, op)
+        self._made[made.layer] = made
+        return made
 
     def _add_plugin(self, name, tensors, plugin, kind, outputs, **fields):
         tensors = [t.tensor for t in tensors]
