@@ -657,10 +657,11 @@ static void plugins(const std::string &model)
     IPluginV2Layer *layer = made->addPluginV2(&x, 1, *scaled);
     scaled->destroy();
     CHECK(layer && layer->getOutput(0)->getDimensions().d[0] == -1);
+    CHECK(layer->getPlugin().getPluginType() == std::string("Scaled") && layer->getPlugin().getNbOutputs() == 1);
     const owned<Shifted> shifted(new Shifted({ 10, 20 }));
     ITensor *y = layer->getOutput(0);
     IPluginV3Layer *last = made->addPluginV3(&y, 1, nullptr, 0, *shifted);
-    CHECK(last);
+    CHECK(last && last->getPlugin().getCapabilityInterface(PluginCapabilityType::kCORE) && &last->getPlugin() != shifted.get());
     made->markOutput(*last->getOutput(0));
     CHECK((run(*made, *builder, { 1, 2, 3, 4, 5, 6 }) == std::vector<float>{ 13, 25, 17, 29, 21, 33 }));
 

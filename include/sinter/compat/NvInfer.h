@@ -259,20 +259,22 @@ class INetworkDefinition : public detail::reporter {
         return false;
     }
     bool unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }
-    /* The plugin's creator has to be registered. The network keeps the plugin's serialised state, not the object. */
+    /* The plugin's creator has to be registered. What is built has the plugin's serialised state; the layer keeps a clone. */
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
-        return add<IPluginV2Layer>([&] {
+        IPluginV2Layer *const layer = add<IPluginV2Layer>([&] {
             std::string bytes(plugin.getSerializationSize(), '\0');
             plugin.serialize(&bytes[0]);
             return call_plugin(plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace(), inputs,
                                count, plugin.getNbOutputs(), bytes);
         });
+        if (layer) layer->keep({ plugin.clone(), [](IPluginV2 *p) { p->destroy(); } });
+        return layer;
     }
     IPluginV3Layer *addPluginV3(ITensor *const *inputs, int32_t count, ITensor *const *, int32_t shapes,
                                 IPluginV3 &plugin) noexcept
     {
-        return add<IPluginV3Layer>([&] {
+        IPluginV3Layer *const layer = add<IPluginV3Layer>([&] {
             if (shapes) throw sinter::error(SINTER_UNSUPPORTED, "plugins take no shape inputs: give them as inputs");
             auto *core = static_cast<IPluginV3OneCore *>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
             auto *build = static_cast<IPluginV3OneBuild *>(plugin.getCapabilityInterface(PluginCapabilityType::kBUILD));
@@ -283,6 +285,8 @@ class INetworkDefinition : public detail::reporter {
             return call_plugin(core->getPluginName(), core->getPluginVersion(), core->getPluginNamespace(), inputs,
                                count, build->getNbOutputs(), bytes);
         });
+        if (layer) layer->keep(std::shared_ptr<IPluginV3>(plugin.clone()));
+        return layer;
     }
     ILoop *addLoop() noexcept
     {

@@ -617,8 +617,14 @@ private:
         for (int32_t i = 0; i < d.nbDims; i++) made.order[i] = static_cast<int32_t>(d.d[i]);
         return made;
     })
-LAYER_CLASS(IPluginV2Layer, )
-LAYER_CLASS(IPluginV3Layer, )
+/* A clone of the plugin that the network was given. */
+#define PLUGIN_CLASS(Name, Plugin)                                                                   \
+    LAYER_CLASS(Name,                                                                                \
+        Plugin &getPlugin() noexcept { return *plugin_; }                                            \
+        void keep(std::shared_ptr<Plugin> plugin) { plugin_ = std::move(plugin); }                   \
+        private: std::shared_ptr<Plugin> plugin_;)
+PLUGIN_CLASS(IPluginV2Layer, IPluginV2)
+PLUGIN_CLASS(IPluginV3Layer, IPluginV3)
 LAYER_CLASS(ILoopBoundaryLayer, inline ILoop *getLoop() const noexcept;)
 LAYER_CLASS(IIfConditionalBoundaryLayer, inline IIfConditional *getConditional() const noexcept;)
 DERIVED_CLASS(ITripLimitLayer, ILoopBoundaryLayer,
