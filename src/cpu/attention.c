@@ -16,9 +16,10 @@ enum {
     DIRECT_ROWS = 4,         /* so few rows do not pay for packing */
     BLOCK_BYTES = 256 << 10, /* packed keys and values of a block: they stay in the L2 cache */
     BLOCK_KEYS = 512,        /* at most: a register tile's scores stay in L1 */
-    TILES_SHORT = 4,
-    TILES_LONG = 16, /* register tiles of a tile: with one block of keys, which stays packed; with several */
-    TILES_MOST = 28, /* with several, where there are TILES_ENOUGH such tiles: keys are packed less often */
+    PACK_ROWS = 32,          /* of values that are packed at once: their pages stay in the first level of the TLB */
+    TILES_SHORT = 4,         /* register tiles of a tile, with one block of keys, which stays packed */
+    ROWS_LONG = 224,         /* rows of a tile at most, with several blocks */
+    ROWS_MOST = 392,         /* the same where there are TILES_ENOUGH such tiles: keys are packed less often */
     TILES_ENOUGH = 24,
     WAY_FLOATS = 512, /* queries at a multiple of this distance compete for a few sets of the L1 cache */
     FLOATS_PER_LINE = 16,
@@ -74,7 +75,7 @@ static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
     const bool is_long = b->keys > l.keys;
     if (!is_long) l.keys = round_up(b->keys > 0 ? b->keys : 1, set->lanes);
     l.rows =
-        i64_min(b->rows > 0 ? b->rows : 1, (int64_t)set->rows_max[VECTORS - 1] * (is_long ? TILES_MOST : TILES_SHORT));
+        i64_min(b->rows > 0 ? b->rows : 1, is_long ? ROWS_MOST : (int64_t)set->rows_max[VECTORS - 1] * TILES_SHORT);
     l.q_row = row_stride(b->depth);
     l.acc_row = row_stride(b->width);
     l.score_row = row_stride(l.keys);
@@ -114,8 +115,8 @@ static grid grid_of(const attention_params *p)
     g.block = g.blocks <= 1 ? p->keys
                             : i64_min(most, round_up(ceil_div(p->keys, g.blocks), (int64_t)p->tile->lanes * VECTORS));
     g.row_tiles = ceil_div(g.rows, high);
-    const bool is_enough = p->batch * p->heads * ceil_div(g.row_tiles, TILES_MOST) >= TILES_ENOUGH;
-    g.tiles = ceil_div(g.row_tiles, g.blocks <= 1 ? TILES_SHORT : is_enough ? TILES_MOST : TILES_LONG);
+    const bool is_enough = p->batch * p->heads * ceil_div(g.row_tiles, ROWS_MOST / high) >= TILES_ENOUGH;
+    g.tiles = ceil_div(g.row_tiles, g.blocks <= 1 ? TILES_SHORT : (is_enough ? ROWS_MOST : ROWS_LONG) / high);
     return g;
 }
 
@@ -160,15 +161,25 @@ static int64_t allowed(const worker *w, int64_t row, int64_t key, int64_t keys)
     return limit < 0 ? 0 : i64_min(limit, keys);
 }
 
-static void pack_panels(const gemm_tile_set *set, float *to, const float *from, int64_t k, int64_t n, int64_t step_k,
-                        int64_t step_n)
+/* Rows [begin, end) of all panels of a matrix of k rows. */
+static void pack_rows(const gemm_tile_set *set, float *to, const float *from, int64_t k, int64_t n, int64_t step_k,
+                      int64_t step_n, int64_t begin, int64_t end)
 {
     const int64_t panel = (int64_t)set->lanes * VECTORS;
     for (int64_t col = 0; col < n; col += panel) {
         const int64_t cols = i64_min(panel, n - col), width = round_up(cols, set->lanes);
-        set->pack(to, from + col * step_n, k, (int32_t)cols, (int32_t)width, step_k, step_n);
+        set->pack(to + begin * width, from + begin * step_k + col * step_n, end - begin, (int32_t)cols, (int32_t)width,
+                  step_k, step_n);
         to += k * width;
     }
+}
+
+static void pack_panels(const gemm_tile_set *set, float *to, const float *from, int64_t k, int64_t n, int64_t step_k,
+                        int64_t step_n)
+{
+    const int64_t rows = step_n == 1 ? PACK_ROWS : k;
+    for (int64_t begin = 0; begin < k; begin += rows)
+        pack_rows(set, to, from, k, n, step_k, step_n, begin, i64_min(begin + rows, k));
 }
 
 static void pack_block(worker *w, int64_t block, int64_t key, int64_t keys)

@@ -170,18 +170,19 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
         for (int64_t block = 0; block < b->blocks; block++) {
             const int64_t at = v * VEC_LANES, pixel = block * outputs * b->y_col;
             const char *line = b->x + (block * outputs * stride * b->x_col + at) * x_size + b->row_begin * x_row;
-            if (b->ahead_rows && v % vectors_of_line == 0) dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
+            if (b->ahead_rows && v % vectors_of_line == 0)
+                dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
             vec acc0[7], acc1[7];
             UNROLL for (int u = 0; u < outputs; u++) acc0[u] = acc1[u] = v_zero();
             for (int64_t i = b->row_begin; i < row_end; i++, line += x_row) {
                 const float *w0 = weights + i * kernel * VEC_LANES, *w1 = w0 - shift * kernel * VEC_LANES;
-                if (rows == 1 || i < shift || rows_out == 1) {
-                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 0, masked, narrow);
-                } else if (i < height) {
+                const int first = i < height, second = rows > 1 && rows_out > 1 && i >= shift;
+                if (first && second)
                     dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 1, masked, narrow);
-                } else {
+                else if (first)
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 0, masked, narrow);
+                else if (second)
                     dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 0, 1, masked, narrow);
-                }
             }
             const float *bias_at = b->bias ? b->bias + at : NULL;
             const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
