@@ -14,8 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ROWS: input rows that a row of results takes; TAPS: of one axis. */
-enum { COLS = 128, TAPS = 32, ROWS = 64, LINE = 4096, CHANNELS = 64, SPATIAL = 3 };
+/* ROWS: input rows that a row of results takes; TAPS: of one axis; BLOCK: rows of results of a plane that are one piece
+ * of work. */
+enum { COLS = 128, TAPS = 32, ROWS = 64, BLOCK = 16, LINE = 4096, CHANNELS = 64, SPATIAL = 3 };
 
 typedef struct record {
     const rows_set *set;
@@ -118,6 +119,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
  * columns. */
 typedef struct columns {
     int64_t begin, n, low, width, taps;
+    bool is_copy; /* every result is one element */
     bool is_outside[COLS];
     int32_t at[TAPS][COLS];
     float weight[TAPS][COLS];
@@ -129,7 +131,7 @@ static void columns_of(const record *r, int64_t begin, columns *w)
     const int64_t most = r->part > 0 ? LINE / r->part : LINE, want = x->n_out - begin < COLS ? x->n_out - begin : COLS;
     resize_tap tap[TAPS];
     int64_t index[TAPS][COLS], low = INT64_MAX, high = 0;
-    *w = (columns){ .begin = begin, .taps = 1 };
+    *w = (columns){ .begin = begin, .taps = 1, .is_copy = true };
     for (; w->n < want; w->n++) {
         const int64_t i = w->n;
         const uint32_t count = resize_taps(x, begin + i, tap);
@@ -142,6 +144,7 @@ static void columns_of(const record *r, int64_t begin, columns *w)
         low = from;
         high = to;
         w->is_outside[i] = !count;
+        w->is_copy = w->is_copy && count == 1 && tap[0].weight == 1;
         for (uint32_t k = 0; k < count; k++) {
             index[k][i] = tap[k].index;
             w->weight[k][i] = (float)tap[k].weight;
@@ -196,6 +199,10 @@ static void add_rows(const record *r, float *line, const float *x, const rows_of
 static void plane_row(const record *r, const columns *w, const rows_of *h, float *y, const float *x)
 {
     float line[LINE];
+    if (h->count == 1 && h->weight[0] == 1 && w->is_copy) {
+        r->set->pick(y, x + w->low + h->at[0], w->width, w->at[0], w->n);
+        return;
+    }
     if (h->count) {
         add_rows(r, line, x + w->low, h, w->width);
         r->set->gather_blend(y, line, w->at[0], w->weight[0], COLS, w->taps, w->n);
@@ -241,22 +248,27 @@ static int64_t parts_of(const record *r)
     return r->part > 0 ? (r->channels + r->part - 1) / r->part : 0;
 }
 
+/* BLOCK rows of a plane, or of a part of the channels, are a piece of work; the pieces of the same rows follow each
+ * other. */
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
     const int64_t parts = parts_of(r), planes = r->images * parts;
-    rows_of h;
+    rows_of h[BLOCK];
     int64_t known = -1;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t row = i / planes, n = i % planes / parts, c = i % parts * r->part;
-        if (row != known) rows_find(r, row, &h);
-        known = row;
+        const int64_t first = i / planes * BLOCK, n = i % planes / parts, c = i % parts * r->part;
+        const int64_t count = r->rows - first < BLOCK ? r->rows - first : BLOCK;
+        for (int64_t k = 0; k < count && known != first; k++) rows_find(r, first + k, &h[k]);
+        known = first;
         const float *x = j->x + n * r->x_image + c * r->x_channel;
-        float *y = j->y + n * r->y_image + c * r->y_channel + h.y + j->w->begin * r->y_dim[r->outer];
-        if (!r->is_last) plane_row(r, j->w, &h, y, x);
-        else pixels_row(r, j->w, &h, y, x, r->channels - c < r->part ? r->channels - c : r->part);
+        float *y = j->y + n * r->y_image + c * r->y_channel + j->w->begin * r->y_dim[r->outer];
+        for (int64_t k = 0; k < count; k++) {
+            if (!r->is_last) plane_row(r, j->w, &h[k], y + h[k].y, x);
+            else pixels_row(r, j->w, &h[k], y + h[k].y, x, r->channels - c < r->part ? r->channels - c : r->part);
+        }
     }
 }
 
@@ -267,7 +279,7 @@ static sinter_status run(const kernel_run *k)
     job j = { r, &w, k->in[0], k->out[0] };
     for (int64_t at = 0; r->channels && at < r->axis[r->outer].n_out; at += w.n) {
         columns_of(r, at, &w);
-        row_parallel(k, r->rows * r->images * parts_of(r), body, &j);
+        row_parallel(k, (r->rows + BLOCK - 1) / BLOCK * r->images * parts_of(r), body, &j);
     }
     row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;

@@ -121,6 +121,7 @@ typedef struct vm_set {
     vm_fn *binary[OP_SCALAR_COUNT][3];         /* of f32: vector-vector, vector-scalar, scalar-vector */
     vm_fn *ternary[OP_SCALAR_COUNT][2];        /* of f32: all vectors; the second and third scalar */
     vm_fn *i32[OP_SCALAR_COUNT], *i64[OP_SCALAR_COUNT];     /* vector-vector; NULL: by vm_basic_of */
+    vm_fn *byte[OP_SCALAR_COUNT];              /* of bool in bytes */
     vm_fn *float_to_i64;
     vm_fn *pow_scalar;                         /* the exponent is one element */
     vm_fn *where;                              /* condition int32, f32 */
@@ -135,7 +136,6 @@ vm_class      vm_class_of(sinter_dtype dtype);
 /* The loop of an op on f64, int32 or int64, or the one that calls scalar_eval. */
 vm_fn        *vm_basic_of(const vm_op *op);
 vm_fn         vm_float_to_i64;
-/* The loop of an op on bool in bytes; NULL: there is none. */
-vm_fn        *vm_byte_of(op_id op);
+vm_fn         vm_div_i64, vm_mod_i64, vm_fmod_i64;
 
 #endif

@@ -173,7 +173,7 @@ static bool is_one_divisor(const int64_t *y, int64_t n)
 
 /* x / y in the loop `each`, or by one divisor d. */
 #define DIVISION(name, each, value)                                                                                    \
-    static void name(ARGS)                                                                                             \
+    void name(ARGS)                                                                                                    \
     {                                                                                                                  \
         int64_t *to = d_;                                                                                              \
         const int64_t *a = a_, *b = b_;                                                                                \
@@ -187,9 +187,9 @@ static bool is_one_divisor(const int64_t *y, int64_t n)
             to[i] = value;                                                                                             \
         }                                                                                                              \
     }
-DIVISION(div_i64, div_each, signed_of(quotient_by(size_of(x), d), (x < 0) != d.is_negative))
-DIVISION(fmod_i64, fmod_each, rest_by(x, d))
-DIVISION(mod_i64, mod_each, mod_by(x, d))
+DIVISION(vm_div_i64, div_each, signed_of(quotient_by(size_of(x), d), (x < 0) != d.is_negative))
+DIVISION(vm_fmod_i64, fmod_each, rest_by(x, d))
+DIVISION(vm_mod_i64, mod_each, mod_by(x, d))
 
 static void not_i32(ARGS)
 {
@@ -246,26 +246,6 @@ static void bool_i64(ARGS)
     for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
 }
 
-LOOP2(and_byte, uint8_t, uint8_t, x &y)
-LOOP2(or_byte, uint8_t, uint8_t, x | y)
-LOOP2(xor_byte, uint8_t, uint8_t, x ^ y)
-static void not_byte(ARGS)
-{
-    (void)op, (void)b_, (void)c_;
-    for (int64_t i = 0; i < n; i++) ((uint8_t *)d_)[i] = ((const uint8_t *)a_)[i] == 0;
-}
-
-vm_fn *vm_byte_of(op_id op)
-{
-    switch (op) {
-    case OP_and: return and_byte;
-    case OP_or: return or_byte;
-    case OP_xor: return xor_byte;
-    case OP_not: return not_byte;
-    default: return NULL;
-    }
-}
-
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
     {                                                                                                                  \
@@ -310,9 +290,9 @@ static vm_fn *of_i64(const vm_op *op)
     case OP_add: return is_i64 ? add_i64 : general;
     case OP_sub: return is_i64 ? sub_i64 : general;
     case OP_mul: return is_i64 ? mul_i64 : general;
-    case OP_div: return is_i64 ? div_i64 : general;
-    case OP_mod: return is_i64 ? mod_i64 : general;
-    case OP_fmod: return is_i64 ? fmod_i64 : general;
+    case OP_div: return is_i64 ? vm_div_i64 : general;
+    case OP_mod: return is_i64 ? vm_mod_i64 : general;
+    case OP_fmod: return is_i64 ? vm_fmod_i64 : general;
     case OP_min: return is_i64 ? min_i64 : general;
     case OP_max: return is_i64 ? max_i64 : general;
     case OP_eq: return eq_i64;

@@ -383,12 +383,12 @@ static bool bytes_find(binder *b)
     for (uint32_t i = 0; i < p->op_count; i++) {
         const vm_op *op = &p->op[i];
         is_all = is_all && op->kind != VM_IMM &&
-                 (op->kind != VM_COMPUTE || (op->to == SINTER_DTYPE_BOOL && vm_byte_of((op_id)op->op)));
+                 (op->kind != VM_COMPUTE || (op->to == SINTER_DTYPE_BOOL && p->set->byte[op->op]));
     }
     if (!is_all) return false;
     for (uint32_t i = 0; i < p->operand_count; i++) p->operand[i].cls = VM_BYTE;
     for (uint32_t i = 0; i < p->op_count; i++)
-        if (p->op[i].kind == VM_COMPUTE) p->op[i].fn = vm_byte_of((op_id)p->op[i].op);
+        if (p->op[i].kind == VM_COMPUTE) p->op[i].fn = p->set->byte[p->op[i].op];
     const uint32_t slots = VM_SLOT_BYTES / p->slot_size, most = VM_SLOT_BYTES / slots / 64 * 64;
     p->slot_size = most < VM_TILE_BYTES ? most : VM_TILE_BYTES;
     p->tile = (int32_t)p->slot_size;

@@ -49,6 +49,26 @@ typedef int32_t wide_half __attribute__((vector_size(WIDE_BYTES / 2)));
          x sign y ? x : y)                                                                                          \
     WIDE(wide_##name##_i32, wide_i32, int32_t, wide_i32, int32_t, (x & (x sign y)) | (y & ~(x sign y)),             \
          x sign y ? x : y)
+typedef uint8_t wide_u8 __attribute__((vector_size(WIDE_BYTES)));
+WIDE(wide_and_byte, wide_u8, uint8_t, wide_u8, uint8_t, x & y, x & y)
+WIDE(wide_or_byte, wide_u8, uint8_t, wide_u8, uint8_t, x | y, x | y)
+WIDE(wide_xor_byte, wide_u8, uint8_t, wide_u8, uint8_t, x ^ y, x ^ y)
+static void wide_not_byte(WIDE_ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    const uint8_t *a = a_;
+    uint8_t *d = d_;
+    int64_t i = 0;
+    for (; i + WIDE_BYTES <= n; i += WIDE_BYTES) {
+        wide_u8 x;
+        memcpy(&x, a + i, sizeof x);
+        x = (wide_u8)(x == 0) & 1;
+        memcpy(d + i, &x, sizeof x);
+    }
+    for (; i < n; i++) d[i] = a[i] == 0;
+}
+#define WIDE_BYTE_LOOPS                                                                                             \
+    { [OP_and] = wide_and_byte, [OP_or] = wide_or_byte, [OP_xor] = wide_xor_byte, [OP_not] = wide_not_byte }
 #if defined(VEC_IS_PLAIN)
 #define WIDE_LOOPS(type) { NULL }
 #else
@@ -62,10 +82,81 @@ WIDE_COMPARE(gt, >)
 WIDE_COMPARE(ge, >=)
 WIDE_CHOICE(min, <)
 WIDE_CHOICE(max, >)
+
+/* Division of int64 in f64, which has every integer below 2^53. Both operands lie below 2^50, and the divisor is not 0;
+ * other vectors are left to the loops of vm_basic.c. The quotient is rounded to an integer, so that the rest, which is
+ * exact, is shorter than |y| and one correction gives it the wanted sign: a product with the inverse is off by less than
+ * 1/4. The inverse is kept while divisors stay the same. */
+typedef double wide_f64 __attribute__((vector_size(WIDE_BYTES)));
+enum { WIDE_I64S = WIDE_BYTES / 8 };
+#define WIDE_ROUND 6755399441055744.0 /* 3 * 2^51: added to a number below 2^51, it leaves an integer in the low bits */
+#define WIDE_ROUND_BITS 0x4338000000000000u
+
+static inline wide_f64 wide_f64_of(wide_i64 x)
+{
+    return (wide_f64)((wide_u64)x + WIDE_ROUND_BITS) - WIDE_ROUND;
+}
+static inline wide_i64 wide_i64_of(wide_f64 x)
+{
+    return (wide_i64)((wide_u64)(x + WIDE_ROUND) - WIDE_ROUND_BITS);
+}
+/* Where x has bits beyond 50 and a sign. */
+static inline wide_u64 wide_is_large(wide_i64 x)
+{
+    return ((wide_u64)x + ((uint64_t)1 << 50)) >> 51;
+}
+
+static inline bool wide_any(wide_u64 x)
+{
+    return m_any(m_not(vi_eq(vi_load((const int32_t *)(const void *)&x), vi_set(0))));
+}
+
+typedef enum wide_result { WIDE_QUOTIENT, WIDE_REST, WIDE_MOD } wide_result;
+
+static inline __attribute__((always_inline)) void wide_divide(WIDE_ARGS, vm_fn *others, const wide_result result)
+{
+    const int64_t *a = a_, *b = b_;
+    int64_t *to = d_, i = 0;
+    wide_i64 last = { 0 };
+    wide_f64 inverse = { 0 };
+    for (; i + WIDE_I64S <= n; i += WIDE_I64S) {
+        wide_i64 x, y;
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        if (wide_any((wide_u64)(y ^ last))) {
+            last = y;
+            inverse = 1.0 / wide_f64_of(y);
+        }
+        if (wide_any(wide_is_large(x) | wide_is_large(y) | (wide_u64)(y == 0))) {
+            others(op, to + i, a + i, b + i, c_, WIDE_I64S);
+            continue;
+        }
+        const wide_f64 f = wide_f64_of(x), g = wide_f64_of(y), q = f * inverse + WIDE_ROUND - WIDE_ROUND, r = f - q * g;
+        const wide_i64 like = result == WIDE_MOD ? y : x, is_off = (r != 0) & (((wide_i64)r ^ like) < 0);
+        const wide_i64 whole = wide_i64_of(q), rest = wide_i64_of(r), is_turned = (x ^ y) < 0;
+        wide_i64 z;
+        if (result == WIDE_QUOTIENT) z = whole - (is_off & (is_turned | 1));
+        else if (result == WIDE_MOD) z = rest + (is_off & y);
+        else z = rest + (is_off & ((y ^ is_turned) - is_turned));
+        memcpy(to + i, &z, sizeof z);
+    }
+    others(op, to + i, a + i, b + i, c_, n - i);
+}
+#define WIDE_DIVIDE(name, result)                                                                                   \
+    static void wide_##name##_i64(WIDE_ARGS)                                                                        \
+    {                                                                                                               \
+        wide_divide(op, d_, a_, b_, c_, n, vm_##name##_i64, result);                                                \
+    }
+WIDE_DIVIDE(div, WIDE_QUOTIENT)
+WIDE_DIVIDE(fmod, WIDE_REST)
+WIDE_DIVIDE(mod, WIDE_MOD)
 #define WIDE_OF(name, type) [OP_##name] = wide_##name##_##type
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
-      WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type) }
+      WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type)               \
+      WIDE_DIVISIONS_##type }
+#define WIDE_DIVISIONS_i32
+#define WIDE_DIVISIONS_i64 , WIDE_OF(div, i64), WIDE_OF(mod, i64), WIDE_OF(fmod, i64)
 #endif
 
 /* f32 as int64, where 32 bits have all of a vector; else by the loop of all numbers. */
