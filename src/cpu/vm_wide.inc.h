@@ -85,11 +85,12 @@ WIDE_CHOICE(max, >)
 
 /* Division of int64 in f64, which has every integer below 2^53. Both operands lie below 2^50, and the divisor is not 0;
  * other vectors are left to the loops of vm_basic.c. The quotient is rounded to an integer, so that the rest, which is
- * exact, is shorter than |y| and one correction gives it the wanted sign: a product with the inverse is off by less than
- * 1/4. The inverse is kept while divisors stay the same. */
+ * exact, is shorter than |y|, and one correction gives it the wanted sign: a product with the inverse is off by less
+ * than 1/4. The inverse is kept while divisors stay the same. */
 typedef double wide_f64 __attribute__((vector_size(WIDE_BYTES)));
 enum { WIDE_I64S = WIDE_BYTES / 8 };
-#define WIDE_ROUND 6755399441055744.0 /* 3 * 2^51: added to a number below 2^51, it leaves an integer in the low bits */
+/* 3 * 2^51: added to a number below 2^51, it leaves an integer in the low bits. */
+#define WIDE_ROUND 6755399441055744.0
 #define WIDE_ROUND_BITS 0x4338000000000000u
 
 static inline wide_f64 wide_f64_of(wide_i64 x)
