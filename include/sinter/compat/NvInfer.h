@@ -259,7 +259,7 @@ class INetworkDefinition : public detail::reporter {
         return false;
     }
     bool unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }
-    /* The plugin's creator has to be registered. The engine gets the plugin's serialised state, the layer keeps a clone. */
+    /* The plugin's creator has to be registered. The engine gets its serialised state, the layer keeps a clone. */
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
         IPluginV2Layer *const layer = add<IPluginV2Layer>([&] {
