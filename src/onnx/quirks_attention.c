@@ -432,10 +432,45 @@ static cache cache_of(onnx_call *c)
     return at;
 }
 
+/* v with one more place at the end of an axis, of the number. */
+static ir_value_id one_more(onnx_call *c, ir_value_id v, uint32_t axis, double number)
+{
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < SINTER_RANK_MAX; i++) begin[i] = end[i] = call_k(c, 0);
+    end[axis] = call_k(c, 1);
+    return build_padded(&c->b, v, pad_mode_constant, begin, end, build_scalar_like(&c->b, v, number));
+}
+
+/* A key and a value of zeros behind the others: the score of the key, which takes its part of the softmax, is 0, or
+ * that of the head's sink [H]. */
+static void sink_add(onnx_call *c, quirk_heads *h, ir_value_id sink)
+{
+    const uint32_t last = call_rank(c, h->mask) - 1;
+    const sinter_dtype type = call_type(c, h->q);
+    h->k = one_more(c, h->k, 2, 0);
+    h->v = one_more(c, h->v, 2, 0);
+    if (c->b.status) return;
+    if (!sink) {
+        h->mask = one_more(c, h->mask, last, call_type(c, h->mask) == SINTER_DTYPE_BOOL);
+        return;
+    }
+    if (call_type(c, h->mask) == SINTER_DTYPE_BOOL) {
+        const ir_value_id zero = build_scalar(&c->b, type, 0);
+        h->mask = build_where(&c->b, h->mask, zero, build_scalar(&c->b, type, -(double)INFINITY));
+    }
+    const dim each[4] = { call_k(c, 1), call_dim(c, h->q, 1), call_k(c, 1), call_k(c, 1) };
+    const ir_value_id first = build_sizes(&c->b, &(dim){ call_dim(c, h->k, 2) }, 1, true),
+                      place = build_iota(&c->b, call_dim(c, h->k, 2)),
+                      is_sink =
+                          build_eq(&c->b, place, build_sub(&c->b, first, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1))),
+                      score = build_shaped(&c->b, build_typed(&c->b, sink, type), each, 4);
+    h->mask = build_where(&c->b, is_sink, score, one_more(c, h->mask, last, 0));
+}
+
 void convert_group_query_attention(onnx_call *c)
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
-    static const char *const refused[] = { "smooth_softmax", "k_quant_type", "v_quant_type", "qk_output" };
+    static const char *const refused[] = { "k_quant_type", "v_quant_type", "qk_output" };
     const int64_t n[3] = { call_int(c, "num_heads", 0), call_int(c, "kv_num_heads", 0),
                            call_int(c, "kv_num_heads", 0) };
     for (uint32_t i = 0; i < COUNT_OF(refused); i++) {
@@ -444,7 +479,7 @@ void convert_group_query_attention(onnx_call *c)
             REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
     }
     const int64_t window = call_int(c, "local_window_size", -1);
-    for (uint32_t i = 11; i < c->count_in; i++)
+    for (uint32_t i = 12; i < c->count_in; i++)
         if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     if (call_rank(c, call_in(c, 0)) != 3 || n[0] < 1 || n[1] < 1 || n[0] % n[1] || n[0] > INT16_MAX)
         REJECT(c, INVALID_MODEL, "%lld heads of queries for %lld of keys, in rank %u", (long long)n[0], (long long)n[1],
@@ -503,7 +538,8 @@ void convert_group_query_attention(onnx_call *c)
     h.mask = band(c, rows, columns, start, 0, true);
     if (window > 0) h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, start, 1 - window, false));
     h.mask = quirk_masks_joined(c, h.mask, call_in(c, 10));
-    c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
+    if (!c->b.status && (call_in(c, 11) || call_int(c, "smooth_softmax", 0) > 0)) sink_add(c, &h, call_in(c, 11));
+    c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
 }
