@@ -7,7 +7,8 @@
 static const call_list *map_of(onnx_call *c)
 {
     const call_list *m = call_list_at(c, call_in(c, 0));
-    if (!m || !m->keys) REJECT(c, INVALID_MODEL, "input 0 is no map");
+    if (!m || !m->keys || !dim_is(c->b.g->dims, call_dim(c, m->item[0], 0), 1))
+        REJECT(c, INVALID_MODEL, "input 0 is not one map");
     return c->b.status ? NULL : m;
 }
 
