@@ -470,6 +470,15 @@ dim_range dim_range_of(const dim_table *t, dim d)
     return r;
 }
 
+dim_range dim_size_range_of(const dim_table *t, dim d)
+{
+    dim_range r = dim_range_of(t, d);
+    r.max = r.max < 0 ? 0 : r.max;
+    r.min = r.min < 0 ? 0 : r.min;
+    r.opt = r.opt < r.min ? r.min : r.opt > r.max ? r.max : r.opt;
+    return r;
+}
+
 static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
 {
     switch ((dim_kind)n->kind) {

@@ -67,10 +67,7 @@ static void operand_of(lowering *l, uint32_t value, const uint8_t *order, proble
     const plan_value *v = &l->p->value.at[value];
     *o = (problem_operand){ .dtype = v->dtype, .rank = (uint8_t)v->rank };
     memcpy(o->order, order, v->rank);
-    for (uint32_t i = 0; i < v->rank; i++) {
-        o->dim[i] = dim_range_of(l->p->dims, v->dim[i]);
-        if (o->dim[i].min < 0) o->dim[i].min = 0;
-    }
+    for (uint32_t i = 0; i < v->rank; i++) o->dim[i] = dim_size_range_of(l->p->dims, v->dim[i]);
     problem_operand_calm(o);
 }
 

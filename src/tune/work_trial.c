@@ -73,14 +73,7 @@ static bool mode_order(lowering *l, const work *w, work_mode m, uint32_t rank, c
 static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t rank)
 {
     o->rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        /* Intervals may reach below zero where the sizes themselves cannot. */
-        dim_range r = dim_range_of(l->p->dims, d[i]);
-        if (r.max < 0) r.max = 0;
-        if (r.min < 0) r.min = 0;
-        if (r.opt < r.min) r.opt = r.min;
-        o->dim[i] = r;
-    }
+    for (uint32_t i = 0; i < rank; i++) o->dim[i] = dim_size_range_of(l->p->dims, d[i]);
     problem_operand_calm(o);
 }
 
