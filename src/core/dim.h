@@ -89,7 +89,7 @@ typedef struct dim_range { int64_t min, max, opt, divisor; } dim_range;
 /* Interval arithmetic over the symbols' ranges; saturates at the ends of int64. opt is the value at the
  * symbols' opt. */
 dim_range dim_range_of(const dim_table *t, dim d);
-/* The same of a size. Intervals may reach below zero where a size cannot, and all symbols at their opt may give none. */
+/* The same of a size: intervals may reach below zero where a size cannot, and symbols at their opt may give no size. */
 dim_range dim_size_range_of(const dim_table *t, dim d);
 
 /* Evaluates one id into out[i] from what its operands are there; false and INT64_MIN as below. */
