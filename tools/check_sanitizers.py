@@ -4,8 +4,10 @@
 
 Each network is a folder for `sinter test` (model.onnx and its data). A first run without a tool fills the kernel cache
 and the timing cache. Its verdict: ok; ran (outputs differ by more than the network's own tolerance, as they may in a
-narrow type, whose budget of errors is lifted here); fails. Logs go to --logs. Exit status 0: no finding, and no run without an end;
-1: findings; 77: no compute-sanitizer. Runs that --seconds left no time for are shown as '-' and counted."""
+narrow type, whose budget of errors is lifted here); fails. Logs go to --logs. Exit status 0: no finding, and no run
+without an end; 1: findings; 77: no compute-sanitizer. Runs that --seconds left no time for are shown as '-' and counted,
+and so are those in which the tool had no memory for some launches ('untracked'): a run may need 10 GB of the GPU, so
+fewer --jobs help."""
 import argparse
 import concurrent.futures
 import pathlib
@@ -30,10 +32,16 @@ def run(command, log, seconds):
             return None
 
 
-def verdict_of(log):
-    """What a tool's last summary line says: 0 findings, their number, or None where there is no such line."""
-    found = SUMMARY.findall(log.read_text(errors="replace"))
-    return max(int(f[0] or 0) + int(f[1] or 0) + int(f[2] or 0) for f in found) if found else None
+def tool_verdict(log):
+    """What a tool's last summary line says."""
+    text = log.read_text(errors="replace")
+    found = SUMMARY.findall(text)
+    if not found:
+        return "no summary"
+    if "didn't track the launch" in text:
+        return "untracked"
+    count = max(int(f[0] or 0) + int(f[1] or 0) + int(f[2] or 0) for f in found)
+    return f"{count} findings" if count else "ok"
 
 
 def plain_verdict(status, log):
@@ -62,8 +70,7 @@ def check(number, network, kind, args, end):
         elif tool == "plain":
             row[tool] = plain_verdict(status, log)
         else:
-            count = verdict_of(log)
-            row[tool] = "no summary" if count is None else "ok" if count == 0 else f"{count} findings"
+            row[tool] = tool_verdict(log)
     return row
 
 
@@ -97,9 +104,9 @@ def main():
             print(f"{network.name:28} {kind:5} " + " ".join(f"{row[t]:>12}" for t in ["plain", *args.tools]), flush=True)
             for tool in args.tools:
                 clean += row[tool] == "ok"
-                missing += row[tool] == "-"
-                findings += row[tool] not in ("ok", "-")
-    print(f"summary: {clean} runs without a finding, {findings} with one, {missing} not made for want of time")
+                missing += row[tool] in ("-", "untracked")
+                findings += row[tool] not in ("ok", "-", "untracked")
+    print(f"summary: {clean} runs without a finding, {findings} with one, {missing} not made for want of time or memory")
     return 1 if findings else 0
 
 
