@@ -536,8 +536,10 @@ bool judge_node(gmodel *m, uint32_t node, uint32_t k)
 {
     const gnode n = m->node.at[node];
     if (n.scope == 0) m->work = 0;
-    if (judge_is_list(m, &n))
-        return judge_list(m, &n, k) || refuse(m, &n, "a sequence or text that is not as it has to be");
+    if (judge_is_list(m, &n)) {
+        m->error[0] = 0; /* what a node of its body says comes first */
+        return judge_list(m, &n, k) || (!m->error[0] && refuse(m, &n, "a sequence or text that is not as it has to be"));
+    }
     for (uint32_t i = 0; i < n.count_in; i++)
         if (n.in[i] != G_NONE && !m->value.at[n.in[i]].at[k][0]) return refuse(m, &n, "an input has no data");
     if (!strcmp(n.op, "If")) return run_if(m, &n, k);
