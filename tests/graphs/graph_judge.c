@@ -538,7 +538,8 @@ bool judge_node(gmodel *m, uint32_t node, uint32_t k)
     if (n.scope == 0) m->work = 0;
     if (judge_is_list(m, &n)) {
         m->error[0] = 0; /* what a node of its body says comes first */
-        return judge_list(m, &n, k) || (!m->error[0] && refuse(m, &n, "a sequence or text that is not as it has to be"));
+        return judge_list(m, &n, k) ||
+               (!m->error[0] && refuse(m, &n, "a sequence or text that is not as it has to be"));
     }
     for (uint32_t i = 0; i < n.count_in; i++)
         if (n.in[i] != G_NONE && !m->value.at[n.in[i]].at[k][0]) return refuse(m, &n, "an input has no data");

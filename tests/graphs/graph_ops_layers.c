@@ -201,6 +201,31 @@ static bool roi_align(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Regions [R, 5] of an image and two corners, which may lie outside or in the other order. */
+static bool max_roi_pool(grow *g, const gop *op)
+{
+    const gsize count = grow_size(g),
+                d[4] = { gsize_of(2), gsize_of(grow_between(g, 1, 4)), gsize_of(grow_between(g, 1, 9)),
+                         gsize_of(grow_between(g, 1, 9)) },
+                corners[2] = { count, gsize_of(4) }, image[2] = { count, gsize_of(1) };
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+                   at = grow_leaf(g, SINTER_DTYPE_F32, image, 2, false, (gfill){ 0, 1, 1, grow_below(g, 999) }),
+                   boxes =
+                       grow_leaf(g, SINTER_DTYPE_F32, corners, 2, false, (gfill){ -2, 9, 0.25, grow_below(g, 999) }),
+                   together = grow_begin(g, "Concat");
+    grow_in(g, together, at);
+    grow_in(g, together, boxes);
+    grow_int(g, together, "axis", 1);
+    const uint32_t rois = grow_end(g, together, 1);
+    if (rois == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, rois);
+    grow_list(g, n, "pooled_shape", (const int64_t[]){ grow_between(g, 1, 4), grow_between(g, 1, 4) }, 2);
+    if (grow_one_in(g, 2)) grow_real(g, n, "spatial_scale", grow_one_in(g, 2) ? 0.5 : 0.25);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 /* Scores of few values are often equal, and some are no numbers; limits are left out, keep nothing, or keep all. */
 static bool nms(grow *g, const gop *op)
 {
@@ -495,7 +520,7 @@ static bool linear_attention(grow *g, const gop *op)
     {                                                                                                                  \
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
-#define RANDOM "its numbers are random: tests/unit/test_random.c"
+#define RANDOM "its numbers are random: tests/unit/test_ops_b.c, tests/models/forms.txt"
 /* clang-format off */
 const gop gops_layers[] = {
     { "LSTM", 14, 0, 2, recurrent, 4, 0, 0 },      { "GRU", 14, 0, 2, recurrent, 3, 0, 0 },
@@ -504,7 +529,8 @@ const gop gops_layers[] = {
     { "LinearAttention", 27, 0, 1, linear_attention, 0, 0, 0 },
     { "com.microsoft.GridSample", 1, 0, 1, grid_sample, 0, 0, 0 },
     { "GridSample", 20, 0, 2, grid_sample, 0, 0, 0 },       { "AffineGrid", 20, 2, 1, affine_grid, 0, 0, 0 },
-    { "RoiAlign", 16, 0, 1, roi_align, 0, 0, 0 },           { "NonMaxSuppression", 11, 0, 1, nms, 0, 0, 0 },
+    { "RoiAlign", 16, 0, 1, roi_align, 0, 0, 0 },           { "MaxRoiPool", 1, 0, 1, max_roi_pool, 0, 0, 0 },
+    { "NonMaxSuppression", 11, 0, 1, nms, 0, 0, 0 },
     { "Col2Im", 18, 6, 1, col2im, 0, 0, 0 },                { "Det", 11, 0, 1, det, 0, 0, 0 },
     { "DFT", 20, 4, 1, dft, 0, 0, 0 },                      { "STFT", 17, 2, 1, stft, 0, 0, 0 },
     { "HannWindow", 17, 1, 1, window, 0, 0, 0 },            { "HammingWindow", 17, 1, 1, window, 0, 0, 0 },
@@ -519,7 +545,7 @@ const gop gops_layers[] = {
     { "BitCast", 26, 0, 1, bit_cast, 0, 0, 0 },             { "TensorScatter", 24, 0, 1, tensor_scatter, 0, 0, 0 },
     { "CausalConvWithState", 27, 0, 1, causal_conv, 0, 0, 0 }, { "DeformConv", 19, 0, 1, deform_conv, 0, 0, 0 },
     NO("Bernoulli", RANDOM), NO("RandomNormal", RANDOM), NO("RandomNormalLike", RANDOM), NO("RandomUniform", RANDOM),
-    NO("RandomUniformLike", RANDOM),
+    NO("RandomUniformLike", RANDOM), NO("Multinomial", RANDOM),
     { 0 },
 };
 /* clang-format on */

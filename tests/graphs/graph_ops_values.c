@@ -344,6 +344,7 @@ static bool ensemble(grow *g, const gop *op)
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
 #define MAPS "maps are outputs of models alone: tests/golden/test_cli_values.py makes them"
+#define MAPS_IN "it takes a map from outside: tests/python/test_package.py, tests/models/forms.txt"
 #define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
 #define CODES "every code and scale of random models is compared with NumPy: tests/python/test_onnx_trt.py"
 /* clang-format off */
@@ -363,7 +364,7 @@ const gop gops_values[] = {
     { ML "TreeEnsembleRegressor", 1, 0, 2, trees, 1, 0, 0 },
     { ML "TreeEnsembleClassifier", 1, 0, 2, trees, 2, 0, 0 },
     { ML "TreeEnsemble", 1, 0, 2, ensemble, 0, 0, 0 },      NO(ML "LabelEncoder", TEXT), NO(ML "CategoryMapper", TEXT),
-    NO(ML "ZipMap", MAPS),
+    NO(ML "ZipMap", MAPS), NO(ML "CastMap", MAPS_IN), NO(ML "DictVectorizer", MAPS_IN),
     NO("TRT.EfficientNMS_TRT", SHIPPED), NO("TRT.BatchedNMS_TRT", SHIPPED), NO("TRT.BatchedNMSDynamic_TRT", SHIPPED),
     NO("TRT.InstanceNormalization_TRT", SHIPPED),
     NO("trt.DequantizeLinear", CODES), NO("trt.TRT_INT4DequantizeLinear", CODES),
