@@ -58,6 +58,8 @@ static const struct {
     { "com.microsoft.Attention", 1, "scale", X_REAL, { 0.5, 0.25, 1 } },
     { "com.microsoft.GroupQueryAttention", 1, "scale", X_REAL, { 0.5, 0.25, 1 } },
     { "com.microsoft.GroupQueryAttention", 1, "softcap", X_REAL, { 2, 0.5, 0 } },
+    { "com.microsoft.GroupQueryAttention", 1, "local_window_size", X_INT, { 1, 2, 3 } },
+    { "com.microsoft.GroupQueryAttention", 1, "smooth_softmax", X_INT, { 1, 1, 0 } },
     { "com.microsoft.QuickGelu", 1, "alpha", X_REAL, { 0.5, 1, 1.702 } },
     { "com.microsoft.QLinearLeakyRelu", 1, "alpha", X_REAL, { 0.5, 0.1, 0.01 } },
     { "com.microsoft.QGemm", 1, "alpha", X_REAL, { 0.5, 2, 1 } },

@@ -112,9 +112,10 @@ static bool grouped(grow *g, const gop *op)
                                        (gfill){ (double)(tokens - 1), (double)(past + tokens - 1), 1, 7 }),
                    total = grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens));
     const uint32_t cosine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
-                   sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT, n = grow_begin(g, op->name);
-    const uint32_t in[9] = { query, key, value, cache, other, lengths, total, cosine, sine };
-    for (uint32_t i = 0; i < (turns ? 9u : 7u); i++) grow_in(g, n, in[i]);
+                   sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
+                   sink = grow_one_in(g, 3) ? weight(g, heads, 0, 1) : G_ABSENT, n = grow_begin(g, op->name);
+    const uint32_t in[12] = { query, key, value, cache, other, lengths, total, cosine, sine, G_ABSENT, G_ABSENT, sink };
+    for (uint32_t i = 0; i < (sink != G_ABSENT ? 12u : turns ? 9u : 7u); i++) grow_in(g, n, in[i]);
     grow_int(g, n, "num_heads", heads);
     grow_int(g, n, "kv_num_heads", groups);
     if (turns) grow_int(g, n, "do_rotary", 1);
