@@ -13,8 +13,8 @@ import numpy as np
 import rig
 import sinter
 import sinter.tensorrt as trt
-from onnx_bytes import data
-from random_models import initializer, model, node, value
+from onnx_bytes import data, num
+from random_models import TYPES, initializer, model, node, value
 from sinter.tensorrt import _names
 
 os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
@@ -194,6 +194,57 @@ def test_parser_errors():
     assert network.get_input(0).shape == (-1, 1, 28, 28) and network.get_input(0).dtype == trt.float32
     # A free size needs a profile.
     assert builder.build_serialized_network(network, builder.create_builder_config()) is None
+
+
+def absent(name, array, dtype):
+    """A weight whose elements are in a file that is not there."""
+    entry = data(13, data(1, "location") + data(2, "nowhere.bin"))
+    return data(5, b"".join(num(1, d) for d in array.shape) + num(2, TYPES[dtype][0]) + data(8, name) + entry + num(14, 1))
+
+
+def test_weights_from_memory():
+    """Random models, some of whose weights are given by address or as a buffer once the model's bytes are there."""
+    rng = np.random.default_rng(11)
+    for turn in range(12):
+        shape, count = (int(rng.integers(1, 5)), 4), int(rng.integers(1, 5))
+        weights = [rng.standard_normal(shape).astype("f4") for _ in range(count)]
+        is_absent = [bool(rng.integers(2)) for _ in weights]
+        is_absent[turn % count] = True
+        body = data(2, "g") + data(11, value("x", "f32", shape)) + data(12, value(f"v{count}", "f32", shape))
+        for i, w in enumerate(weights):
+            name = f"w{i}" if i else "a weight with a long name: " + "w" * 200
+            body += (absent if is_absent[i] else initializer)(name, w, "f32")
+            body += node("Add", [f"v{i}" if i else "x", name], [f"v{i + 1}"])
+            weights[i] = (name, w)
+        network = trt.Builder(QUIET).create_network(0)
+        parser = trt.OnnxParser(network, QUIET)
+        assert not parser.parse_model_proto() and not parser.load_initializer("w1", b"1234", 4) and parser.num_errors == 2
+        assert parser.load_model_proto(model(body))
+        assert not parser.load_initializer("w", b"1234", 4) and "no weight 'w'" in parser.get_error(2).desc()
+        assert not parser.load_initializer(weights[0][0], b"1234", 5) and not parser.load_initializer(weights[0][0], 0, 4)
+        for i, (name, w) in enumerate(weights):
+            if is_absent[i]:
+                assert parser.load_initializer(name, w.ctypes.data if rng.integers(2) else w, w.nbytes)
+        assert parser.parse_model_proto(), parser.get_error(parser.num_errors - 1)
+        config = network.builder.create_builder_config()
+        config.set_flag(trt.BuilderFlag.REFIT)
+        engine = trt.Runtime(QUIET).deserialize_cuda_engine(network.builder.build_serialized_network(network, config))
+        x = rng.standard_normal(shape).astype("f4")
+
+        def result():
+            return engine._engine.context().run({"x": x})[f"v{count}"]
+        np.testing.assert_allclose(result(), x + sum(w for _, w in weights), rtol=1e-5, atol=1e-5)
+        refitter = trt.Refitter(engine, QUIET)
+        other = trt.OnnxParserRefitter(refitter, QUIET)
+        assert other.load_model_proto(model(body))
+        for name, w in weights:
+            assert other.load_initializer(name, 2 * w, w.nbytes)
+        assert other.refit_model_proto() and refitter.refit_cuda_engine()
+        np.testing.assert_allclose(result(), x + sum(2 * w for _, w in weights), rtol=1e-5, atol=1e-5)
+        damaged = bytearray(model(body))
+        damaged[int(rng.integers(len(damaged)))] ^= 1 << int(rng.integers(8))
+        parser.load_model_proto(damaged)
+        parser.load_initializer(weights[0][0], w, w.nbytes)  # refused or taken, and nothing else
 
 
 def test_engine():

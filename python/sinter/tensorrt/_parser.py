@@ -3,10 +3,12 @@
 import os
 import re
 
+from .._abi import Status
 from .._library import Error
 from .._parser import Parser
 from ._core import ILogger, Managed, Reporter
 from ._names import ErrorCode, OnnxParserFlag, Severity
+from ._proto import Proto
 
 CODES = {2: ErrorCode.INVALID_GRAPH, 3: ErrorCode.UNSUPPORTED_NODE, 4: ErrorCode.MEM_ALLOC_FAILED,
          6: ErrorCode.MODEL_DESERIALIZE_FAILED}
@@ -65,7 +67,31 @@ def parser_error(status, text, node=None, name="", operator=""):
                        found.group(2) or "")
 
 
-class OnnxParser(Managed, Reporter):
+class ProtoLoader:
+    """Takes a model's bytes first and its weights then, for who reads both later."""
+    _proto = None
+
+    def load_model_proto(self, model, path=None):
+        """Keeps a model's bytes, whose weights may come from load_initializer."""
+        self._proto = Proto(bytes(model), path)
+        return True
+
+    def load_initializer(self, name, data, size):
+        """The elements of a weight of the model that load_model_proto was given: `size` bytes at the address `data`, or of
+        a buffer. They are copied. False, with an error, where there is no such weight."""
+        return self._with_proto(lambda proto: proto.add(name, data, size))
+
+    def _with_proto(self, action):
+        try:
+            if self._proto is None:
+                raise ValueError("load_model_proto was not called")
+            return action(self._proto)
+        except (KeyError, ValueError, IndexError) as e:
+            self._errors.append(parser_error(Status.INVALID_ARG, str(e.args[0])))
+            return False
+
+
+class OnnxParser(ProtoLoader, Managed, Reporter):
     """Reads an ONNX model into a network."""
     ATTRIBUTES = "flags"
 
@@ -74,7 +100,7 @@ class OnnxParser(Managed, Reporter):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
         self.network, self.logger, self._errors = network, logger, []
         self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
-        self._subgraphs, self._parts, self._proto = [], [], None
+        self._subgraphs, self._parts = [], []
 
     def parse(self, model, path=None):
         """Reads a model from bytes. `path`: the file it comes from, beside which external data lies. False after a failure:
@@ -165,12 +191,9 @@ class OnnxParser(Managed, Reporter):
     def set_builder_config(self, builder_config):
         return True
 
-    def load_model_proto(self, model, path=None):
-        self._proto = (bytes(model), path)
-        return True
-
     def parse_model_proto(self):
-        return self.parse(*self._proto)
+        """Reads the model of load_model_proto."""
+        return self._with_proto(lambda proto: self.parse(*proto.parts()))
 
     def get_layer_output_tensor(self, name, i):
         layer = self.network._net.find_layer(name)

@@ -9,7 +9,7 @@ from .._engine import load
 from .._library import Error
 from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
 from ._names import TensorLocation, WeightsRole
-from ._parser import parser_error
+from ._parser import ProtoLoader, parser_error
 
 
 # What a name of weights has behind the layer's name. The first is the name of the layer's parameter.
@@ -117,11 +117,11 @@ class Refitter(Managed, Reporter):
         return self.refit_cuda_engine()
 
 
-class OnnxParserRefitter(Reporter):
+class OnnxParserRefitter(ProtoLoader, Reporter):
     """Takes all weights from a model of the same graph."""
 
     def __init__(self, refitter, logger):
-        self.refitter, self.logger, self._errors, self._proto = refitter, logger, [], None
+        self.refitter, self.logger, self._errors = refitter, logger, []
 
     def _take(self, model):
         self.refitter._model = model
@@ -137,12 +137,9 @@ class OnnxParserRefitter(Reporter):
     def refit_from_bytes(self, model, path=None):
         return self._take(path if path and os.path.exists(path) else bytes(model))
 
-    def load_model_proto(self, model, path=None):
-        self._proto = (model, path)
-        return True
-
     def refit_model_proto(self):
-        return self.refit_from_bytes(*self._proto)
+        """Takes the weights of the model of load_model_proto."""
+        return self._with_proto(lambda proto: self.refit_from_bytes(*proto.parts()))
 
     num_errors = property(lambda self: len(self._errors))
 
