@@ -71,11 +71,33 @@ void convert_sequence_erase(onnx_call *c)
     c->out[0] = call_list_new(c, all, count - 1, false);
 }
 
+/* The tensor at a position that the run knows: they have one shape, and are gathered from where they lie together. */
+static void picked(onnx_call *c, const call_list *l, ir_value_id at)
+{
+    ir_value_id *all = items_new(c, l->count);
+    if (!l->count) REJECT(c, INVALID_MODEL, "a position in an empty sequence");
+    for (uint32_t i = 0; i < l->count && !c->b.status; i++) {
+        if (call_list_at(c, l->item[i]) || call_rank(c, l->item[i]) >= SINTER_RANK_MAX)
+            REJECT(c, UNSUPPORTED, "a position that is computed, in a sequence of such elements");
+        if (!c->b.status) all[i] = build_unsqueezed(&c->b, l->item[i], 0);
+    }
+    if (c->b.status) return;
+    const ir_value_id together = build_concat(&c->b, all, l->count, &(attrs_concat){ .axis = 0 });
+    c->out[0] = build_gather(&c->b, together, build_shaped(&c->b, at, NULL, 0), NULL);
+}
+
 void convert_sequence_at(onnx_call *c)
 {
     const call_list *l = list_in(c, 0);
-    if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the position is missing");
+    const ir_value_id place = call_in(c, 1);
+    dim known = DIM_NONE;
+    uint32_t given = 0;
+    if (!place) REJECT(c, INVALID_MODEL, "the position is missing");
     if (!l || c->b.status) return;
+    if (!call_known(c, place, &known, 1, &given) || !dim_is_const(c->b.g->dims, known, NULL)) {
+        picked(c, l, place);
+        return;
+    }
     const uint32_t at = position(c, 1, l->count, l->count, 0);
     if (!c->b.status) c->out[0] = l->item[at];
 }

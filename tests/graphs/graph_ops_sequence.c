@@ -70,6 +70,14 @@ static list insert(grow *g, list l)
     return (list){ grow_end(g, n, 1), l.count + 1, l.like, 0, false };
 }
 
+/* A position that the run knows. */
+static uint32_t place_of(grow *g, uint32_t count)
+{
+    const gsize one = gsize_of(1);
+    return grow_leaf(g, grow_one_in(g, 2) ? SINTER_DTYPE_I64 : SINTER_DTYPE_I32, &one, 0, false,
+                     (gfill){ -(double)count, (double)count - 1, 1, grow_below(g, 999) });
+}
+
 static list erase(grow *g, list l)
 {
     const uint32_t at = grow_one_in(g, 2) ? G_ABSENT : at_of(g, l.count, 0), n = grow_begin(g, "SequenceErase");
@@ -86,7 +94,8 @@ static bool sequence(grow *g, const gop *op)
     if (l.value == G_NONE || !l.count) return false;
     if (op->arg & LENGTH) return grow_1(g, "SequenceLength", l.value) != G_NONE;
     if (op->arg & AT || (!(op->arg & CONCAT) && grow_one_in(g, 2)))
-        return grow_2(g, "SequenceAt", l.value, at_of(g, l.count, 0)) != G_NONE;
+        return grow_2(g, "SequenceAt", l.value,
+                      l.like != G_NONE && grow_one_in(g, 3) ? place_of(g, l.count) : at_of(g, l.count, 0)) != G_NONE;
     const uint32_t rank = l.like == G_NONE ? 1 : grow_rank(g, l.like);
     const bool is_new = l.like == G_NONE ? l.is_squeezed : !rank || grow_one_in(g, 3);
     const uint32_t n = grow_begin(g, "ConcatFromSequence");
