@@ -61,12 +61,13 @@ static void each_operator_has_a_row(void)
 /* Some seed gives a graph that has the operator. */
 static void each_row_grows(void)
 {
+    const uint32_t most = (uint32_t)test_scale(6, 20);
     for (uint32_t i = 0; gop_at(i); i++) {
         const gop *op = gop_at(i);
         bool found = !op->add || (op->name[0] >= 'a' && !strchr(op->name, '.'));
         char refused[1024] = "";
         uint32_t count = 0;
-        for (uint64_t seed = 1; seed < 40 && count < 6; seed++) {
+        for (uint64_t seed = 1; seed < 40 && count < most; seed++) {
             env e;
             arena a;
             gmodel m;
