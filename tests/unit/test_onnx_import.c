@@ -306,9 +306,16 @@ static void resolves_sequences(void)
         CHECK_EQ(ir_node_at(f.g, ir_value_at(f.g, n->in[0])->producer)->op, OP_exp);
     }
     done(&f, m);
-    m = sequence_model("u", "v,place");
+    m = sequence_model("u", "v,place"); /* whichever */
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        const ir_node *n = ir_node_at(f.g, ir_value_at(f.g, r->result.at[0])->producer);
+        CHECK(n->op == OP_gather || ir_node_at(f.g, ir_value_at(f.g, n->in[0])->producer)->op == OP_gather);
+    }
+    done(&f, m);
+    m = sequence_model("u,place", "v,one");
     CHECK_EQ(import(&f, m, NULL), SINTER_UNSUPPORTED);
-    CHECK_HAS(f.error.text, "'at'");
+    CHECK_HAS(f.error.text, "'erase'");
     CHECK_HAS(f.error.text, "position");
     done(&f, m);
     m = sequence_model("x", "v,one");
