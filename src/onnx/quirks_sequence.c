@@ -71,11 +71,11 @@ void convert_sequence_erase(onnx_call *c)
     c->out[0] = call_list_new(c, all, count - 1, false);
 }
 
-/* The tensor at a position that the run knows: they have one shape, and are gathered from where they lie together. */
+/* The tensor at a position that only a run knows: all of them, of one shape, are concatenated and gathered from. */
 static void picked(onnx_call *c, const call_list *l, ir_value_id at)
 {
-    ir_value_id *all = items_new(c, l->count);
     if (!l->count) REJECT(c, INVALID_MODEL, "a position in an empty sequence");
+    ir_value_id *all = c->b.status ? NULL : items_new(c, l->count);
     for (uint32_t i = 0; i < l->count && !c->b.status; i++) {
         if (call_list_at(c, l->item[i]) || call_rank(c, l->item[i]) >= SINTER_RANK_MAX)
             REJECT(c, UNSUPPORTED, "a position that is computed, in a sequence of such elements");

@@ -56,8 +56,8 @@ void problem_operand_calm(problem_operand *o);
  * in both ranges, every run fails that check. The operands count as not constant then: no kernel packs a weight by the
  * sizes of the other operand. */
 void problem_unify(problem *p);
-/* Why these are no strides, dilations and pads of so many axes; NULL: they are. What the shapes of a model were checked
- * for, asked of the line of an engine. */
+/* Why these are no strides, dilations and pads of so many axes; NULL: they are. Inference checks the lists of a model;
+ * nothing has checked those in the line of an engine. */
 const char *problem_window_reject(const attr_ints *stride, const attr_ints *dilation, const attr_ints *pad,
                                   uint32_t spatial);
 void problem_print(const problem *p, text *out);

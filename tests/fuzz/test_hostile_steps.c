@@ -101,8 +101,8 @@ static void ask(case_rig *r, const kernel *k, const cuda_kernel *cuda, const pro
     ask_code(r, cuda, p, t, target);
 }
 
-/* On the CPU a damaged problem meets the tactics of the good one, as in an engine, and one that says nothing.
- * own: a list for each CPU kernel, filled where the problem is good. */
+/* On the CPU a damaged problem is asked with the tactics of the undamaged one, as in a forged engine, and with a tactic
+ * of zeros. own: a list of tactics for each CPU kernel, filled while the problem is undamaged. */
 static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, tactic_sink *own,
                     bool is_good, trace *now)
 {

@@ -87,7 +87,7 @@ class ProtoLoader:
                 raise ValueError("load_model_proto was not called")
             return action(self._proto)
         except (KeyError, ValueError, IndexError) as e:
-            self._errors.append(parser_error(Status.INVALID_ARG, str(e.args[0])))
+            self._errors.append(parser_error(Status.INVALID_ARG, str(e.args[0] if len(e.args) == 1 else e)))
             return False
 
 
@@ -193,7 +193,8 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
 
     def parse_model_proto(self):
         """Reads the model of load_model_proto."""
-        return self._with_proto(lambda proto: self.parse(*proto.parts()))
+        parts = self._with_proto(Proto.parts)
+        return bool(parts) and self.parse(*parts)
 
     def get_layer_output_tensor(self, name, i):
         layer = self.network._net.find_layer(name)

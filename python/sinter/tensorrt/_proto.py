@@ -95,10 +95,13 @@ class Proto:
     """A model's bytes that are read later, perhaps with weights of their own."""
 
     def __init__(self, model, path):
-        self._model, self._path, self._weights = model, path, {}
+        self._model, self._path, self._names, self._weights = model, path, None, {}
 
     def add(self, name, data, size):
-        if name not in names_of(self._model):
+        """Keeps a copy of a weight's bytes. KeyError: the model has no such weight; ValueError: no such bytes, or a damaged model."""
+        if self._names is None:
+            self._names = names_of(self._model)
+        if name not in self._names:
             raise KeyError(f"the model has no weight '{name}'")
         self._weights[name] = bytes_of(data, size)
         return True

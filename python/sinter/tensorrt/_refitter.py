@@ -10,6 +10,7 @@ from .._library import Error
 from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
 from ._names import TensorLocation, WeightsRole
 from ._parser import ProtoLoader, parser_error
+from ._proto import Proto
 
 
 # What a name of weights has behind the layer's name. The first is the name of the layer's parameter.
@@ -139,7 +140,8 @@ class OnnxParserRefitter(ProtoLoader, Reporter):
 
     def refit_model_proto(self):
         """Takes the weights of the model of load_model_proto."""
-        return self._with_proto(lambda proto: self.refit_from_bytes(*proto.parts()))
+        parts = self._with_proto(Proto.parts)
+        return bool(parts) and self.refit_from_bytes(*parts)
 
     num_errors = property(lambda self: len(self._errors))
 
