@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static double seconds(void)
 {
@@ -68,6 +69,7 @@ static double best_time(run_fn *run, void *params)
 }
 
 static isa_level level;
+static uint64_t l2;
 static const char *filter = "";
 static int show_all;
 
@@ -97,7 +99,9 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
 {
     if (!strstr(name, filter)) return;
     gemm_tactic list[GEMM_TACTICS_MAX];
-    const gemm_shape s = { .m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw };
+    const gemm_shape s = {
+        .m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw, .is_cut = true, .cache = l2
+    };
     const int count = gemm_tactics(level, &s, list);
     float *a = floats((size_t)(m * k)), *b = floats((size_t)(n * k)), *c = floats((size_t)(m * n));
     float *bias = floats((size_t)n);
@@ -341,6 +345,7 @@ int main(int argc, char **argv)
         show_all = show_all || !strcmp(argv[i], "all");
         is_cold = is_cold || !strcmp(argv[i], "cold");
     }
+    l2 = (uint64_t)sysconf(_SC_LEVEL2_CACHE_SIZE);
     printf("level %s\n", isa_level_name(level));
     bench_gemm("gemm 1024x1024x1024", 1024, 1024, 1024, false, false);
     bench_gemm("gemm 128x768 k768", 128, 768, 768, false, false);

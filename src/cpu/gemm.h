@@ -17,14 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12, GEMM_DIRECT_MAX = 32 };
+enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12, GEMM_DIRECT_MAX = 32, GEMM_CUT = 768 };
 
 /* How a product is cut. Plain bytes: equal bytes, equal tactic. */
 typedef struct gemm_tactic {
     uint8_t vectors : 4; /* width of a panel of B, in vectors: 1..4                                    */
     uint8_t unit : 4;    /* gemm_unit                                                                  */
     uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
-    uint8_t copy_a : 4; /* 1: rows of A are first copied beside each other (strides that collide)      */
+    uint8_t copy_a : 2; /* 1: rows of A are first copied beside each other (strides that collide)      */
+    uint8_t cut : 2;    /* 1: K is summed in parts of GEMM_CUT terms at most, through C                */
     uint8_t dot : 2;    /* 1: codes are multiplied with digits of A (codes_dot_set)                    */
     uint8_t ahead : 2;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
     uint8_t direct;   /* B in codes: rows of A at most that are multiplied with them; else 0           */
@@ -78,6 +79,7 @@ typedef struct gemm_shape {
     int64_t a_row, a_col;
     bool b_raw;
     bool is_converted; /* A lies in another type than the unit's terms */
+    bool is_cut;       /* whoever runs it heeds tactic.cut: gemm_run   */
     int64_t line;      /* so many rows of A, and again so many, lie at one distance; 0: all */
     gemm_unit unit;    /* that tactics are listed for                  */
     uint64_t cache;    /* bytes of the L2 cache that their blocks are cut for; 0: not known */

@@ -2,7 +2,8 @@
 /* gemm_core.c - the loops around the micro-kernels.
  *
  * A work tile walks its register tiles, and for each its panels: the panels of a block stay in the L2 cache while the
- * rows pass by, and one tile's rows of A stay in L1 while the panels pass by. K is never cut, so C is written once. */
+ * rows pass by, and one tile's rows of A stay in L1 while the panels pass by. C is written once, unless the tactic cuts
+ * K: then it is written once a part. */
 #include "cpu/gemm_core.h"
 #include "base/env.h"
 #include "cpu/cpu_move.h"
@@ -252,6 +253,18 @@ static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, int64_t 
     return set->run[vectors - 1][t->rows - 1];
 }
 
+/* Where K is cut, what follows a panel's part is its next part, and behind the last one the first of a panel of the
+ * next block, `block` words on. Each register tile prefetches a piece of it. */
+static const void *next_part(const gemm_core *core, int64_t width, const float *b, int64_t block, int64_t tile)
+{
+    const int64_t end = core->b_begin + core->k, left = core->b_depth - end;
+    const int64_t next = (left && left < core->k ? left : core->k) * width * (int64_t)sizeof(float),
+                  at = tile * gemm_next_bytes(width, 1, core->k);
+    const float *from = left ? b + core->k * width : b - core->b_begin * width + block;
+    if (at >= next || from - (const float *)core->b >= core->b_words) return NULL;
+    return (const char *)from + at;
+}
+
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user)
 {
@@ -259,22 +272,24 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const void **rows_at = scratch;
     char *copy = (char *)scratch + rows_size(core->tactic, core->taps);
     char *drained = copy + copy_size(core->set, core->tactic, core->taps, core->k);
-    const int64_t words = gemm_words(core->set, core->k), a_size = core->a_size ? core->a_size : 4 / core->set->terms;
+    const int64_t depth = core->b_depth ? core->b_depth : core->k;
+    const int64_t words = gemm_words(core->set, depth), part = gemm_words(core->set, core->k);
+    const int64_t a_size = core->a_size ? core->a_size : 4 / core->set->terms;
     const int64_t c_size = core->narrow_c ? 2 : 4, bias_size = e->narrow_bias ? 2 : 4,
                   residual_size = e->narrow_residual ? 2 : 4;
     const bool is_whole = e->drain && gemm_unit_is_integer((gemm_unit)core->tactic.unit);
     const int64_t drain_width = drain_panels(core->set, core->tactic) * g->width;
     /* Blocks are cut evenly: products of counts fit, both are bounded by the number of elements in memory. */
-    const int64_t tile_end = g->m_tiles * (m_block + 1) / g->m_blocks;
+    const int64_t tile_begin = g->m_tiles * m_block / g->m_blocks, tile_end = g->m_tiles * (m_block + 1) / g->m_blocks;
     const int64_t panel_begin = g->panels * n_block / g->n_blocks;
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
-    const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
-                           gemm_panel_at(g, core->taps, core->k, core->n, b_first);
+    const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, depth, core->n, panel_begin) -
+                           gemm_panel_at(g, core->taps, depth, core->n, b_first);
     /* The next block's panels lie behind this block's. Each register tile prefetches a part of them. */
-    const int64_t block_end = gemm_panel_at(g, core->taps, core->k, core->n, panel_end),
-                  block_words = block_end - gemm_panel_at(g, core->taps, core->k, core->n, panel_begin),
+    const int64_t block_end = gemm_panel_at(g, core->taps, depth, core->n, panel_end),
+                  block_words = block_end - gemm_panel_at(g, core->taps, depth, core->n, panel_begin),
                   next_most = i64_min(core->b_words - block_end, block_words) * (int64_t)sizeof(float),
-                  next_each = gemm_next_bytes(g->width, core->taps, words);
+                  next_each = gemm_next_bytes(g->width, core->taps, part);
     const int64_t wide = i64_min(panel_end * g->width, core->n) - panel_begin * g->width;
     /* Programs are fastest where rows lie behind each other. */
     const int64_t drain_ld = is_whole || wide > drain_width ? drain_width : wide;
@@ -295,7 +310,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     };
     /* Tiles that are narrow altogether meet the hook some at a time. */
     int64_t first = -1; /* row that the hook has not seen yet; -1: none waits */
-    for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
+    for (int64_t i = tile_begin; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
         const int32_t rows = (int32_t)(g->rows_small + (i < g->rows_extra));
         int64_t tap_begin = 0, tap_end = 1;
@@ -326,9 +341,13 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float) : c + col * c_size;
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
             t.residual = residual ? residual + col * residual_size : NULL;
-            t.b = b + tap_begin * words * width;
-            t.next = next < next_most ? (const char *)(b_begin + block_words) + next : NULL;
-            next += next_each;
+            t.b = b + tap_begin * words * width + core->b_begin * width;
+            if (core->b_depth) {
+                t.next = next_part(core, width, t.b, (panel_end - panel_begin) * words * width, i - tile_begin);
+            } else {
+                t.next = next < next_most ? (const char *)(b_begin + block_words) + next : NULL;
+                next += next_each;
+            }
             if (is_last) tile_fn_of(core, width / g->lanes, t.cols, &t)(&t);
             else run(&t);
             b += core->taps * words * width;

@@ -27,6 +27,8 @@ typedef struct gemm_core {
     gemm_load_fn *load;   /* NULL, or what converts rows as they are copied */
     int64_t a_size;       /* bytes of an element where rows lie; 0: those of a term */
     const void *b;        /* packed, panel 0                          */
+    int64_t b_depth;      /* 0, or terms of the packed matrix, of which [b_begin, b_begin + k) are multiplied */
+    int64_t b_begin;
     int64_t b_words;      /* words from `b` on that may be prefetched: this matrix's, and those of matrices that are
                            * read after it; 0: none behind the block */
     void *c;

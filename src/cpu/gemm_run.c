@@ -147,7 +147,9 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .a_col = p->a_col,
         .load = load,
         .a_size = a_size,
-        .b_words = packed ? 0 : gemm_panel_at(g, 1, terms, p->n, g->panels),
+        .b_words = packed ? 0 : gemm_panel_at(g, 1, p->k, p->n, g->panels),
+        .b_depth = packed || terms == p->k ? 0 : p->k,
+        .b_begin = packed ? 0 : k,
         .b = packed ? (const void *)packed : (const char *)p->b + at.b * b_size,
         .c = c,
         .ldc = p->ldc,
@@ -201,6 +203,13 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
     }
 }
 
+/* Parts that K is cut into. Sums that are drained, or of a B that is packed block by block, are never cut. */
+static int64_t gemm_parts(const gemm_params *p)
+{
+    if (!p->tactic.cut || p->b_raw || p->codes || p->epilogue.drain || p->k <= GEMM_CUT) return 1;
+    return p->k / GEMM_CUT + (p->k % GEMM_CUT != 0);
+}
+
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
 {
     const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
@@ -212,6 +221,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
     }
     const int64_t blocks = g.m_blocks * g.n_blocks;
     float *packed = p->b_raw || p->codes ? (float *)(void *)own : NULL;
+    const int64_t parts = gemm_parts(p);
     int32_t state = 0;
     int64_t packed_key = -1; /* the block of B that `packed` holds */
     for (int64_t tile = begin; tile < end; tile++) {
@@ -225,7 +235,10 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
             pack_panels(set, &g, 1, p->k, p->n, g.panels * n_block / g.n_blocks, g.panels * (n_block + 1) / g.n_blocks,
                         (const char *)p->b + matrix_of(p, batch).b * gemm_b_size(set), 0, p->b_row, p->b_col, packed);
         }
-        run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, &state, scratch, post_user);
+        for (int64_t part = 0; part < parts; part++) {
+            const int64_t k = p->k * part / parts, k_end = p->k * (part + 1) / parts;
+            run_block(p, &g, batch, m_block, n_block, k, k_end - k, packed, &state, scratch, post_user);
+        }
     }
     if (state) set->give_back();
 }

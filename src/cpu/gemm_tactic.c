@@ -14,7 +14,8 @@ enum {
     CACHE_MOST = 8 << 20,
     CACHE_WAY = 4096,
     CACHE_LINE = 64,
-    WAYS = 8
+    WAYS = 8,
+    DEEP = 2 * GEMM_CUT /* terms from which on K is cut */
 };
 
 /* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. Matrix
@@ -85,6 +86,11 @@ static double amx_cost(const gemm_shape *s, gemm_tactic t, double steps, int64_t
            6.0 * (double)(rows * vectors);
 }
 
+static bool can_cut(const gemm_shape *s)
+{
+    return s->is_cut && s->unit == GEMM_F32 && s->taps == 1 && !s->b_raw;
+}
+
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_set_of(isa, t);
@@ -109,6 +115,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     }
     const double tiles = (double)g.m_tiles * (double)g.panels;
     const double passes = (double)g.n_blocks;
+    if (can_cut(s) && !t.cut && s->k >= DEEP && s->m > GEMM_ROWS_FEW) step *= 1.1; /* rows of A leave L1 */
     double extra = tiles * 40.0 + (double)g.m_tiles * passes * (double)(s->taps * t.rows) * 2.0;
     if (t.copy_a) {
         const double each = (s->is_converted ? 0.5 : 0.25) + (s->a_col == 1 ? 0 : 1.25 * set->terms);
@@ -125,7 +132,8 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.dot != 0 || t.copy_a > 1 || t.ahead > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.dot != 0 || t.copy_a > 1 || t.cut > 1 || t.ahead > 1) return "reserved bits are set";
+    if (t.cut && !can_cut(s)) return "K is only cut in products of f32 by a packed matrix";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";
@@ -137,8 +145,8 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_set_of(isa, t);
-    return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m, t.block_n,
-                    t.copy_a ? " copy" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
+    return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m,
+                    t.block_n, t.copy_a ? " copy" : "", t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
                     gemm_unit_name((gemm_unit)t.unit));
 }
 
@@ -181,8 +189,8 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
 {
     for (int i = 0; i < c->count; i++) {
         const gemm_tactic o = c->list[i];
-        if (o.vectors == t.vectors && o.rows == t.rows && o.copy_a == t.copy_a && o.ahead == t.ahead &&
-            o.block_m == t.block_m && o.block_n == t.block_n) {
+        if (o.vectors == t.vectors && o.rows == t.rows && o.copy_a == t.copy_a && o.cut == t.cut &&
+            o.ahead == t.ahead && o.block_m == t.block_m && o.block_n == t.block_n) {
             return;
         }
     }
@@ -197,6 +205,20 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
     }
     c->list[at] = t;
     c->cost[at] = cost;
+}
+
+/* Parts of K: panels of one part fill a block, and rows of A stay in L1 meanwhile. Many rows share a block, since each
+ * part of it is read again for every work tile. */
+static void add_cut(candidates *c, isa_level isa, const gemm_shape *s, gemm_tactic t, int64_t bytes, int64_t panels)
+{
+    enum { HIGH = 96 };
+    if (!can_cut(s) || s->k < DEEP) return;
+    const int64_t parts = s->k / GEMM_CUT + (s->k % GEMM_CUT != 0), lanes = gemm_set_of(isa, t)->lanes;
+    const int64_t panel = s->k / parts * t.vectors * lanes * (int64_t)sizeof(float);
+    t.cut = 1;
+    t.block_m = (uint16_t)(HIGH / t.rows);
+    t.block_n = block_of(bytes, panel, panels);
+    candidates_add(c, isa, s, t);
 }
 
 int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTICS_MAX])
@@ -240,6 +262,7 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         }
         t.block_n = block_of(small, bytes, panels);
         candidates_add(&c, isa, s, t);
+        add_cut(&c, isa, s, t, large, panels);
         if (!set->set_up || !s->line) continue;
         t.block_n = block_of(large, bytes, panels);
         t.copy_a = 1;

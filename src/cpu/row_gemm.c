@@ -65,6 +65,7 @@ static gemm_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
                      .k = row_size(x->dim[k], b),
                      .taps = 1,
                      .b_raw = !is_packed(p) || p->weight,
+                     .is_cut = true,
                      .unit = unit };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)

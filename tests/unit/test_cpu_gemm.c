@@ -128,7 +128,8 @@ static void product_check_all(const product *s, numbers *r)
                                    .taps = 1,
                                    .a_row = s->a_turned ? 1 : s->k,
                                    .a_col = s->a_turned ? s->m + 1 : 1,
-                                   .b_raw = s->raw };
+                                   .b_raw = s->raw,
+                                   .is_cut = true };
         gemm_tactic list[GEMM_TACTICS_MAX];
         const int count = gemm_tactics(isa, &shape, list);
         CHECK(count >= 1);
@@ -196,7 +197,7 @@ static void random_products(void)
     }
 }
 
-/* Row strides that collide in the cache, and more than one block of panels. */
+/* Row strides that collide in the cache, more than one block of panels, and sums of parts of K. */
 static void larger_products(void)
 {
     numbers r = { .state = 3 };
@@ -205,6 +206,9 @@ static void larger_products(void)
         { .m = 5, .n = 700, .k = 600, .batch = 1, .heads = 1, .residual = true, .in_place = true },
         { .m = 1, .n = 1000, .k = 515, .batch = 1, .heads = 1, .bias = true },
         { .m = 40, .n = 700, .k = 300, .batch = 1, .heads = 2, .raw = true, .b_turned = true, .post = true },
+        { .m = 19, .n = 37, .k = 1537, .batch = 2, .heads = 1, .residual = true, .scale = true, .clip = true },
+        { .m = 210, .n = 70, .k = 2305, .batch = 1, .heads = 1, .bias = true, .residual = true, .in_place = true },
+        { .m = 23, .n = 290, .k = 1600, .batch = 1, .heads = 1, .a_turned = true, .bias = true, .post = true },
     };
     for (size_t i = 0; i < COUNT_OF(list); i++) product_check_all(&list[i], &r);
 }
