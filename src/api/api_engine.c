@@ -48,10 +48,10 @@ static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes
     engine_hint hint;
     const bool is_known = engine_peek(bytes, size, &hint);
     const backend *b = backend_find(is_known ? hint.backend : "cpu"); /* verifying says what is wrong */
-    const uint32_t cpus = os_cpu_count();
-    device_options d = { .threads = o->threads            ? o->threads
-                                    : hint.threads < cpus ? hint.threads
-                                                          : cpus,
+    uint32_t threads = o->threads ? o->threads : hint.threads;
+    const uint32_t most = o->threads || threads <= 1 ? threads : os_cpu_count();
+    if (threads > most) threads = most;
+    device_options d = { .threads = threads,
                          .spin_us = o->spin,
                          .is_pinned = o->pin != 0,
                          .isa = o->isa ? o->isa : os_env("SINTER_ISA"),

@@ -274,6 +274,18 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     return SINTER_OK;
 }
 
+/* Do both orders name the axes of more than one element in the same sequence? */
+static bool is_same_order(lowering *l, const plan_value *v, const uint8_t *a, const uint8_t *b)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        if (view_dim_is_unit(l->p->dims, v->dim[a[i]])) continue;
+        while (view_dim_is_unit(l->p->dims, v->dim[b[k]])) k++;
+        if (a[i] != b[k++]) return false;
+    }
+    return true;
+}
+
 bool work_redirect(lowering *l, uint32_t value, uint32_t target)
 {
     kernel_target machine;
@@ -299,10 +311,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     work_label(l, d, &as_is);
     const uint8_t *order = as_is.order;
     if (as_is.is_gapped) return false;
-    for (uint32_t i = 0; i < d->rank; i++)
-        if (order[i] != out->order[i] && !view_dim_is_unit(l->p->dims, d->dim[order[i]]) &&
-            !view_dim_is_unit(l->p->dims, d->dim[out->order[i]]))
-            return false;
+    if (!is_same_order(l, d, order, out->order)) return false;
     /* Kernels write rows of one pitch: every axis but the innermost must run on into the one outside it. */
     for (uint32_t i = 0; i + 2 < d->rank; i++) {
         uint32_t in = i + 1;

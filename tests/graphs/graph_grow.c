@@ -23,8 +23,9 @@ const gop *gop_at(uint32_t i)
 
 const gop *gop_find(const char *name)
 {
-    for (uint32_t i = 0; gop_at(i); i++)
-        if (!strcmp(gop_at(i)->name, name)) return gop_at(i);
+    for (uint32_t t = 0; t < COUNT_OF(tables); t++)
+        for (const gop *op = tables[t]; op->name; op++)
+            if (!strcmp(op->name, name)) return op;
     return NULL;
 }
 

@@ -95,9 +95,11 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t
         /* What the operands' lanes have moved far already is moved further: back again, it might be as if nothing was.
          */
         const double own = first ? x - gtensor_at(first, i) : 0;
-        if (own * by * x < 0 && fabs(own) > fabs(by) * (fabs(x) + largest / 4) / 2) by = -by;
+        /* Of a number near 0 the lanes may have both signs: the first lane's says which way is up. */
+        const double up = copysign(1, first ? gtensor_at(first, i) : x);
+        if (own * by * up < 0 && fabs(own) > fabs(by) * (fabs(x) + largest / 4) / 2) by = -by;
         /* Away from 0 or towards it, both parts: they must not cancel. */
-        dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + by * copysign(largest / 4, x));
+        dtype_store_f64(t->dtype, to->data, i, x + by * up * (fabs(x) + largest / 4));
     }
     return to;
 }
