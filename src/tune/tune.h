@@ -248,6 +248,8 @@ void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start,
 bool view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
 /* false: needs a copy */
 bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
+/* Do elements follow each other without a gap in `order` (axes from outermost to innermost; NULL: row-major)? */
+bool view_dims_dense_in(dim_table *t, const plan_value *v, const uint8_t *order);
 /* The order of axes in memory, outermost first, and whether the value is dense in it. */
 void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is_dense);
 

@@ -49,22 +49,24 @@ bool view_dim_is_unit(const dim_table *t, dim d)
     return dim_range_of(t, d).max <= 1;
 }
 
-static bool is_dense_in(dim_table *t, const plan_value *v, const uint8_t *order)
+bool view_dims_dense_in(dim_table *t, const plan_value *v, const uint8_t *order)
 {
+    bool is_dense = true;
     dim run = dim_const(t, 1);
     for (uint32_t i = v->rank; i-- > 0;) {
         const uint32_t axis = order ? order[i] : i;
+        if (dim_range_of(t, v->dim[axis]).max <= 0) return true; /* no element, whatever the strides */
         if (view_dim_is_unit(t, v->dim[axis])) continue;
-        if (v->stride[axis] != run) return false;
+        if (v->stride[axis] != run) is_dense = false;
         run = dim_mul(t, run, v->dim[axis]);
     }
-    return true;
+    return is_dense;
 }
 
 void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is_dense)
 {
     for (uint32_t i = 0; i < v->rank; i++) order[i] = (uint8_t)i;
-    *is_dense = is_dense_in(t, v, order);
+    *is_dense = view_dims_dense_in(t, v, order);
     if (*is_dense) return;
     /* Larger strides are further out; axes of one element take part in nothing and stay where they are. */
     for (uint32_t i = 1; i < v->rank; i++) {
@@ -80,7 +82,7 @@ void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is
         for (uint32_t k = i; k > at; k--) order[k] = order[k - 1];
         order[at] = axis;
     }
-    *is_dense = is_dense_in(t, v, order);
+    *is_dense = view_dims_dense_in(t, v, order);
 }
 
 bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out)
@@ -88,7 +90,7 @@ bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const 
     *out = *in;
     out->rank = rank;
     for (uint32_t i = 0; i < rank; i++) out->dim[i] = d[i];
-    if (is_dense_in(t, in, NULL)) {
+    if (view_dims_dense_in(t, in, NULL)) {
         dim run = dim_const(t, 1);
         for (uint32_t i = rank; i-- > 0;) {
             out->stride[i] = run;

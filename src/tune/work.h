@@ -20,7 +20,6 @@ typedef struct work_trial {
 
 void work_order_plain(uint32_t rank, uint8_t *order);              /* 0, 1, 2, ... */
 void work_order_channels_last(uint32_t rank, uint8_t *order);
-bool work_is_dense_in(lowering *l, const plan_value *v, const uint8_t *order);
 /* The same at an offset that the backend's kernels may assume. */
 bool work_lies_dense(lowering *l, const plan_value *v, const uint8_t *order);
 /* Labels an operand with the order in which `v` lies. */

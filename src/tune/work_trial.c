@@ -23,17 +23,6 @@ void work_order_channels_last(uint32_t rank, uint8_t *order)
     order[rank - 1] = 1;
 }
 
-bool work_is_dense_in(lowering *l, const plan_value *v, const uint8_t *order)
-{
-    dim run = dim_const(l->p->dims, 1);
-    for (uint32_t i = v->rank; i-- > 0;) {
-        if (view_dim_is_unit(l->p->dims, v->dim[order[i]])) continue;
-        if (v->stride[order[i]] != run) return false;
-        run = dim_mul(l->p->dims, run, v->dim[order[i]]);
-    }
-    return true;
-}
-
 /* The largest input of that rank that is no constant: broadcast ones say little about the order of the whole. */
 static uint32_t leading_input(lowering *l, const work *w, uint32_t rank)
 {
@@ -108,7 +97,7 @@ static bool is_aligned(const lowering *l, const plan_value *v, dim elements)
 /* Dense in `order`, and at an offset that the backend's kernels may assume. */
 bool work_lies_dense(lowering *l, const plan_value *v, const uint8_t *order)
 {
-    return work_is_dense_in(l, v, order) && is_aligned(l, v, v->offset);
+    return view_dims_dense_in(l->p->dims, v, order) && is_aligned(l, v, v->offset);
 }
 
 /* Labels an operand with the order in which `v` lies. The operand's ranges count, not the value's: another operand may

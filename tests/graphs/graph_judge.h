@@ -60,6 +60,8 @@ bool judge_is_open_norm(const gtensor *t);
 bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k);
 /* Are there different numbers that rounding may make equal? Then nobody knows how many Unique finds. */
 bool judge_may_join(gmodel *m, gtensor *const *lanes);
+/* Are there numbers on both sides of 0 in different lanes? Then nobody knows how many NonZero finds. */
+bool judge_may_be_zero(gtensor *const *lanes);
 /* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
 bool judge_is_list(const gmodel *m, const gnode *n);
 bool judge_list(gmodel *m, const gnode *n, uint32_t env_index);

@@ -203,6 +203,14 @@ bool judge_may_join(gmodel *m, gtensor *const *lanes)
     return false;
 }
 
+bool judge_may_be_zero(gtensor *const *lanes)
+{
+    for (int64_t i = 0; i < lanes[0]->count; i++)
+        for (uint32_t lane = 1; lane < G_LANES; lane++)
+            if (gtensor_at(lanes[0], i) * gtensor_at(lanes[lane], i) < 0) return true;
+    return false;
+}
+
 bool judge_is_open_product(const gtensor *small, const gtensor *large)
 {
     for (int64_t i = 0; i < small->count; i++) {
@@ -224,23 +232,27 @@ gtensor *judge_factors(gmodel *m, const gtensor *t, bool small)
 
 /* What rounding inside a node may leave of numbers that cancel. A norm of equal numbers divides that by nearly nothing;
  * Gelu multiplies with 1 + erf(x), and erf(x) is nearly -1; a loss near 0 is the logarithm of a sum near 1; the sums in
- * a recurrent layer and in a product with packed weights may be small although their terms are not. */
+ * a recurrent layer, in a product with packed weights, behind attention and over support vectors may be small although
+ * their terms are not. */
 static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtype dtype)
 {
     static const struct {
         const char *part;
-        double units;
-    } row[] = { { "Normalization", 256 },
-                { "Gelu", 1 },
-                { "LogSoftmax", 1 },
-                { "CrossEntropyLoss", 1 },
-                { "LSTM", 1 },
-                { "GRU", 1 },
-                { "RNN", 1 },
-                { "MatMulNBits", 16 } };
+        double units, least;
+    } row[] = { { "Normalization", 256, 0 },
+                { "Gelu", 1, 0 },
+                { "LogSoftmax", 1, 0 },
+                { "CrossEntropyLoss", 1, 0 },
+                { "LSTM", 1, 0 },
+                { "GRU", 1, 0 },
+                { "RNN", 1, 0 },
+                { "MatMulNBits", 16, 0 },
+                { "MaskedSelfAttention", 4, 0 },
+                { "SVM", 4, 1 } };
     for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
         if (strstr(n->op, row[i].part))
-            return row[i].units * judge_unit(dtype) * judge_largest(m->value.at[n->in[0]].at[k][0]);
+            return row[i].units * judge_unit(dtype) *
+                   fmax(row[i].least, judge_largest(m->value.at[n->in[0]].at[k][0]));
     return 0;
 }
 
@@ -259,33 +271,6 @@ static int64_t group_of(const gtensor *t, const gattr *axes, int64_t i)
     return group;
 }
 
-/* The rounding of a mean moves all elements of its group alike. MeanVarianceNormalization divides that by the
- * deviation, to which it adds hardly anything. */
-static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
-{
-    if (strcmp(n->op, "MeanVarianceNormalization") != 0) return;
-    const gtensor *x = m->value.at[n->in[0]].at[k][0];
-    const gattr *axes = gnode_find(n, "axes");
-    double *sum = ARENA_NEW(m->a, double, 4 * ((size_t)x->count + 1));
-    double *squares = sum + x->count + 1, *count = squares + x->count + 1, *largest = count + x->count + 1;
-    for (int64_t i = 0; i < x->count; i++) {
-        const int64_t g = group_of(x, axes, i);
-        sum[g] += gtensor_at(x, i);
-        count[g] += 1;
-        largest[g] = fmax(largest[g], fabs(gtensor_at(x, i)));
-    }
-    for (int64_t i = 0; i < x->count; i++) {
-        const int64_t g = group_of(x, axes, i);
-        const double d = gtensor_at(x, i) - sum[g] / count[g];
-        squares[g] += d * d;
-    }
-    for (int64_t i = 0; i < x->count && x->count == to->count; i++) {
-        const int64_t g = group_of(x, axes, i);
-        const double by = judge_unit(x->dtype) * largest[g] / (sqrt(squares[g] / count[g]) + 1e-9);
-        dtype_store_f64(to->dtype, to->data, i, gtensor_at(to, i) + (lane == 1 ? by : -by));
-    }
-}
-
 /* Element i of a result of `shape`, of what was broadcast to it. */
 static double broadcast_at(const gtensor *t, const gtensor *shape, int64_t i)
 {
@@ -297,6 +282,49 @@ static double broadcast_at(const gtensor *t, const gtensor *shape, int64_t i)
         i /= size;
     }
     return gtensor_at(t, at);
+}
+
+/* Element i of what a norm sees: its input, to which SkipLayerNormalization adds others. */
+static double normed_at(const gmodel *m, const gnode *n, uint32_t k, bool is_skip, int64_t i)
+{
+    const gtensor *x = m->value.at[n->in[0]].at[k][0];
+    double sum = gtensor_at(x, i);
+    for (uint32_t in = 1; is_skip && in < n->count_in; in++) {
+        const bool is_term = in == 1 || in == 4; /* 2 and 3: gamma and beta */
+        if (is_term && n->in[in] != G_NONE) sum += broadcast_at(m->value.at[n->in[in]].at[k][0], x, i);
+    }
+    return sum;
+}
+
+/* The rounding of a mean moves all elements of its group alike. These norms divide that by the deviation, to which they
+ * add hardly anything. */
+static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
+{
+    const bool is_skip = strstr(n->op, "SkipLayerNormalization") != NULL;
+    if (!is_skip && strcmp(n->op, "MeanVarianceNormalization") != 0) return;
+    const gtensor *x = m->value.at[n->in[0]].at[k][0];
+    const gattr *axes = gnode_find(n, "axes");
+    const double scale = is_skip ? judge_largest(m->value.at[n->in[2]].at[k][0]) : 1;
+    double *sum = ARENA_NEW(m->a, double, 4 * ((size_t)x->count + 1));
+    double *squares = sum + x->count + 1, *count = squares + x->count + 1, *largest = count + x->count + 1;
+    int64_t *group = ARENA_NEW(m->a, int64_t, (size_t)x->count + 1);
+    for (int64_t i = 0; i < x->count; i++) {
+        const int64_t g = is_skip ? i / x->dim[x->rank - 1] : group_of(x, axes, i);
+        const double v = normed_at(m, n, k, is_skip, i);
+        group[i] = g;
+        sum[g] += v;
+        count[g] += 1;
+        largest[g] = fmax(largest[g], fabs(v));
+    }
+    for (int64_t i = 0; i < x->count; i++) {
+        const double d = normed_at(m, n, k, is_skip, i) - sum[group[i]] / count[group[i]];
+        squares[group[i]] += d * d;
+    }
+    for (int64_t i = 0; i < x->count && x->count == to->count; i++) {
+        const int64_t g = group[i];
+        const double by = scale * judge_unit(x->dtype) * largest[g] / (sqrt(squares[g] / count[g]) + 1e-9);
+        dtype_store_f64(to->dtype, to->data, i, gtensor_at(to, i) + (lane == 1 ? by : -by));
+    }
 }
 
 /* Where a number lies on different sides of another one in two lanes, rounding may leave it the same. */
@@ -323,6 +351,6 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, t, to, lane);
     if (first->count == t->count) move_equal(m, n, k, to, lane);
-    move_mean(m, n, k, to, lane);
+    if (output == 0) move_mean(m, n, k, to, lane);
     return to;
 }
