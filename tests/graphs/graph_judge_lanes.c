@@ -251,8 +251,7 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
                 { "SVM", 4, 1 } };
     for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
         if (strstr(n->op, row[i].part))
-            return row[i].units * judge_unit(dtype) *
-                   fmax(row[i].least, judge_largest(m->value.at[n->in[0]].at[k][0]));
+            return row[i].units * judge_unit(dtype) * fmax(row[i].least, judge_largest(m->value.at[n->in[0]].at[k][0]));
     return 0;
 }
 
