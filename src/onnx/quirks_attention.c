@@ -4,6 +4,7 @@
  * All masks become one, boolean as long as possible. The canonical op's own causal mask is used where its corner is the
  * same: where the keys before the first query are exactly the cached ones. */
 #include "onnx/quirks_attention.h"
+#include "ops/infer_check.h"
 #include <math.h>
 #include <string.h>
 
@@ -190,26 +191,46 @@ void convert_attention(onnx_call *c)
     if (call_wants(c, 3)) c->out[3] = quirk_scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 
+/* Of the keys of each of the batch: those before `ends` and, where given, from `starts` on. */
+static ir_value_id between(onnx_call *c, ir_value_id starts, ir_value_id ends, dim total)
+{
+    static const uint32_t behind = 3;
+    const ir_value_id place =
+        build_typed(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, total), 0), call_type(c, ends));
+    for (uint32_t i = 1; i <= behind; i++) {
+        ends = build_unsqueezed(&c->b, ends, i);
+        if (starts) starts = build_unsqueezed(&c->b, starts, i);
+    }
+    const ir_value_id is_before = build_lt(&c->b, place, ends);
+    return starts ? build_and(&c->b, is_before, build_ge(&c->b, place, starts)) : is_before;
+}
+
 /* A padding mask of com.microsoft's operators as numbers that are added: integers that say of each key whether it
- * counts, [B, T] or [B, S, T], or how many of the keys count, [B]. Keys that do not count get mask_filter_value. */
+ * counts, [B, T] or [B, S, T], how many of the keys count, [B], or behind which key and from which key on, [2 B]. Keys
+ * that do not count get mask_filter_value. */
 ir_value_id quirk_padding(onnx_call *c, ir_value_id mask, const quirk_heads *h)
 {
+    dim_table *t = c->b.g->dims;
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = mask ? call_shape(c, mask, d) : 0;
-    const dim total = call_dim(c, h->k, 2), one = call_k(c, 1), batch = call_dim(c, h->q, 0);
+    const dim total = call_dim(c, h->k, 2), batch = call_dim(c, h->q, 0), twice = dim_mul(t, batch, call_k(c, 2));
     if (!mask || c->b.status) return 0;
-    if (rank < 1 || rank > 3 || d[0] != batch || (rank > 1 && d[rank - 1] != total)) {
-        REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [B, T] or [B, S, T]");
+    const bool has_starts = rank == 1 && d[0] == twice;
+    if (rank < 1 || rank > 3 || (!has_starts && !infer_agree(t, d[0], batch)) ||
+        (rank > 1 && !infer_agree(t, d[rank - 1], total))) {
+        REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [2 B], [B, T] or [B, S, T]");
         return 0;
     }
     ir_value_id counts;
-    if (rank == 1) {
-        const ir_value_id lengths = build_shaped(&c->b, mask, (dim[]){ batch, one, one, one }, 4);
-        counts = build_lt(&c->b,
-                          build_typed(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, total), 0), call_type(c, mask)),
-                          lengths);
+    if (has_starts) {
+        const ir_value_id ends = build_part(&c->b, mask, 0, call_k(c, 0), 1, batch),
+                          starts = build_part(&c->b, mask, 0, batch, 1, batch);
+        counts = between(c, starts, ends, total);
+    } else if (rank == 1) {
+        counts = between(c, 0, mask, total);
     } else {
-        const ir_value_id wide = build_shaped(&c->b, mask, (dim[]){ batch, one, rank == 3 ? d[1] : one, total }, 4);
+        ir_value_id wide = build_unsqueezed(&c->b, mask, 1);
+        if (rank == 2) wide = build_unsqueezed(&c->b, wide, 2);
         counts = build_gt(&c->b, wide, build_scalar_like(&c->b, mask, 0));
     }
     const double hidden = call_real(c, "mask_filter_value", -10000);
@@ -432,6 +453,18 @@ static cache cache_of(onnx_call *c)
     return at;
 }
 
+/* The bias of the scores, [.., total_sequence_length], as wide as caches that have room for more. */
+static ir_value_id bias_filled(onnx_call *c, const cache *at, ir_value_id bias)
+{
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    const uint32_t rank = call_rank(c, bias);
+    if (!bias || !rank || !call_in(c, 3)) return bias;
+    for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
+    end[rank - 1] = dim_sub(c->b.g->dims, at->length, call_dim(c, bias, rank - 1));
+    if (dim_is(c->b.g->dims, end[rank - 1], 0)) return bias;
+    return build_padded(&c->b, bias, pad_mode_constant, begin, end, build_scalar_like(&c->b, bias, 0));
+}
+
 /* v with one more place at the end of an axis, of the number. */
 static ir_value_id one_more(onnx_call *c, ir_value_id v, uint32_t axis, double number)
 {
@@ -537,7 +570,7 @@ void convert_group_query_attention(onnx_call *c)
     const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1);
     h.mask = band(c, rows, columns, start, 0, true);
     if (window > 0) h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, start, 1 - window, false));
-    h.mask = quirk_masks_joined(c, h.mask, call_in(c, 10));
+    h.mask = quirk_masks_joined(c, h.mask, bias_filled(c, &at, call_in(c, 10)));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
     if (!c->b.status && (call_in(c, 11) || call_int(c, "smooth_softmax", 0) > 0)) sink_add(c, &h, call_in(c, 11));

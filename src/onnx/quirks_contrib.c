@@ -2,6 +2,7 @@
 /* quirks_contrib.c - com.microsoft's small operators: biases that come with an activation, norms of diffusion models,
  * complex products, windows, distances; and the experimental ones that the default domain once had. */
 #include "onnx/quirks.h"
+#include "ops/infer_check.h"
 #include <math.h>
 #include <string.h>
 
@@ -276,7 +277,8 @@ void convert_inverse(onnx_call *c)
     const uint32_t rank = call_shape(c, x, d);
     int64_t n = 0;
     ir_value_id minor[SIZE_MAX_HERE * SIZE_MAX_HERE];
-    if (!x || rank < 2 || d[rank - 1] != d[rank - 2]) REJECT(c, INVALID_MODEL, "an input that is no square matrix");
+    if (!x || rank < 2 || !infer_agree(c->b.g->dims, d[rank - 1], d[rank - 2]))
+        REJECT(c, INVALID_MODEL, "an input that is no square matrix");
     if (!c->b.status && (!call_size(c, x, rank - 1, &n) || n < 1 || n > SIZE_MAX_HERE))
         REJECT(c, UNSUPPORTED, "inverses of matrices of a size that is not known, or beyond %d", SIZE_MAX_HERE);
     if (c->b.status) return;

@@ -2,6 +2,7 @@
 /* quirks_crop.c - parts of images, scaled, whose boxes are computed while the model runs: com.microsoft's
  * CropAndResize, and Resize with tf_crop_and_resize. Both sample a grid of points that the boxes give. */
 #include "onnx/quirks.h"
+#include "ops/infer_check.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +66,7 @@ void convert_crop_and_resize(onnx_call *c)
     if (strcmp(mode, "bilinear") != 0) REJECT(c, UNSUPPORTED, "attribute mode is '%s'", mode);
     if (c->b.status || !call_const_ints(c, call_in(c, 3), "crop_size", size, 2, &count)) return;
     if (count != 2 || !size_fits(size) || call_rank(c, x) != 4 || call_rank(c, boxes) != 2 ||
-        !dim_is(c->b.g->dims, call_dim(c, boxes, 1), 4))
+        !infer_agree(c->b.g->dims, call_dim(c, boxes, 1), call_k(c, 4)))
         REJECT(c, INVALID_MODEL, "boxes of rank %u in an image of rank %u", call_rank(c, boxes), call_rank(c, x));
     if (c->b.status) return;
     c->out[0] = cropped(c, build_gather(&c->b, x, call_in(c, 2), NULL), boxes, call_dim(c, boxes, 0), size,
@@ -112,7 +113,8 @@ void convert_max_roi_pool(onnx_call *c)
     if (!call_ints(c, "pooled_shape", &size) || size.count != 2 || size.at[0] < 1 || size.at[1] < 1)
         REJECT(c, INVALID_MODEL, "attribute pooled_shape is not two sizes");
     if (c->b.status) return;
-    if (call_rank(c, x) != 4 || call_rank(c, rois) != 2 || !dim_is(c->b.g->dims, call_dim(c, rois, 1), 5))
+    if (call_rank(c, x) != 4 || call_rank(c, rois) != 2 ||
+        !infer_agree(c->b.g->dims, call_dim(c, rois, 1), call_k(c, 5)))
         REJECT(c, INVALID_MODEL, "regions of rank %u in an image of rank %u", call_rank(c, rois), call_rank(c, x));
     if (c->b.status) return;
     for (uint32_t i = 0; i < 2; i++) seen[i] = bins_of(c, rois, 2 - i, size.at[i], call_dim(c, x, 2 + i), &none[i]);

@@ -305,7 +305,10 @@ static void if_convert(onnx_call *c)
         convert_nested(c, &b);
         return;
     }
-    if (!c->b.status && !b.is_yes && !b.is_no) trouble_restore(c, &b.first);
+    if (!c->b.status && !b.is_yes && !b.is_no) {
+        trouble_restore(c, &b.first);
+        if (!c->e->error->text[0]) c->b.status = FAIL(c->e, UNSUPPORTED, "its subgraph cannot be imported");
+    }
     if (c->b.status) return;
     /* Often a branch makes no sense for the sizes of the model, and never runs. Then the other one takes its place. */
     if (b.is_yes != b.is_no) {

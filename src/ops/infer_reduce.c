@@ -63,7 +63,9 @@ sinter_status infer_arg_reduce(infer_ctx *c)
     const infer_value *x = &c->in[0];
     TRY(infer_want_numeric(c, x, "input"));
     TRY(infer_want_axis(c, a->axis, x->rank));
-    if (dim_is(c->dims, x->dim[a->axis], 0)) {
+    bool is_empty = false; /* the result: then there is nothing to choose */
+    for (uint32_t k = 0; k < x->rank; k++) is_empty |= (int64_t)k != a->axis && dim_is(c->dims, x->dim[k], 0);
+    if (dim_is(c->dims, x->dim[a->axis], 0) && !is_empty) {
         return FAIL(c->e, INVALID_MODEL, "axis %" PRId64 " of input %s is empty, so it has no extreme", a->axis,
                     infer_shape_text(c, x));
     }
@@ -186,7 +188,11 @@ sinter_status infer_dft(infer_ctx *c)
     TRY(infer_want_float(c, x, "input"));
     TRY(infer_want_axis(c, a->axis, x->rank - 1));
     int64_t parts;
-    if (!dim_is_const(t, x->dim[x->rank - 1], &parts) || (parts != 1 && parts != 2)) {
+    if (!dim_is_const(t, x->dim[x->rank - 1], &parts))
+        return FAIL(c->e, UNSUPPORTED,
+                    "last axis of input %s is not known before the model runs: 1 (real) or 2 (complex)",
+                    infer_shape_text(c, x));
+    if (parts != 1 && parts != 2) {
         return FAIL(c->e, INVALID_MODEL, "last axis of input %s is %s, wanted 1 (real) or 2 (complex)",
                     infer_shape_text(c, x), infer_dim_text(c, x->dim[x->rank - 1]));
     }

@@ -43,6 +43,35 @@ static bool fused_matmul(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* What says which keys count: numbers [B, T], how many [B], or from where to where [2 B]. */
+static uint32_t padding(grow *g, gsize batch, gsize keys)
+{
+    const int64_t form = grow_between(g, 0, 3);
+    const uint64_t seed = grow_below(g, 999);
+    const gsize d[2] = { batch, keys };
+    if (form == 0 || gsize_min(g, keys) < 2) return G_ABSENT;
+    if (form == 1) return grow_leaf(g, SINTER_DTYPE_I32, d, 2, false, (gfill){ 0, 3, 1, seed });
+    gsize count = batch;
+    if (form == 3 && gsize_is_const(g, batch))
+        for (uint32_t i = 0; i < G_ENVS; i++) count.at[i] *= 2;
+    return grow_leaf(g, SINTER_DTYPE_I32, &count, 1, false, (gfill){ 1, (double)gsize_min(g, keys), 1, seed });
+}
+
+/* What is added to the scores, for all of the batch and all heads, or for each. */
+static uint32_t score_bias(grow *g, gsize batch, int64_t heads, gsize queries, gsize keys)
+{
+    if (grow_one_in(g, 2)) return G_ABSENT;
+    const gsize d[4] = { grow_one_in(g, 2) ? batch : gsize_of(1), gsize_of(grow_one_in(g, 2) ? heads : 1), queries,
+                         keys };
+    return grow_shaped(g, SINTER_DTYPE_F32, d, 4);
+}
+
+static void inputs(grow *g, uint32_t n, const uint32_t *in, uint32_t count)
+{
+    while (count && in[count - 1] == G_ABSENT) count--;
+    for (uint32_t i = 0; i < count; i++) grow_in(g, n, in[i]);
+}
+
 static bool multi_head(grow *g, const gop *op)
 {
     const int64_t heads = grow_between(g, 1, 3), width = heads * grow_between(g, 1, 5);
@@ -50,11 +79,12 @@ static bool multi_head(grow *g, const gop *op)
     if (gsize_min(g, t) < 1) return false;
     const gsize q[3] = { batch, s, gsize_of(width) }, k[3] = { batch, t, gsize_of(width) };
     const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
-                   value = grow_shaped(g, SINTER_DTYPE_F32, k, 3), n = grow_begin(g, op->name);
-    grow_in(g, n, query);
-    grow_in(g, n, key);
-    grow_in(g, n, value);
+                   value = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+                   bias = grow_one_in(g, 2) ? G_ABSENT : weight(g, 3 * width, 0, 1), mask = padding(g, batch, t),
+                   added = score_bias(g, batch, heads, s, t), n = grow_begin(g, op->name);
+    inputs(g, n, (const uint32_t[]){ query, key, value, bias, mask, added }, 6);
     grow_int(g, n, "num_heads", heads);
+    grow_real(g, n, "mask_filter_value", -8);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -65,11 +95,11 @@ static bool packed_attention(grow *g, const gop *op)
     const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(from) };
     if (gsize_min(g, d[1]) < 1) return false;
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), w = weight(g, from, 3 * width, 2),
-                   bias = grow_one_in(g, 3) ? G_ABSENT : weight(g, 3 * width, 0, 1), n = grow_begin(g, op->name);
-    grow_in(g, n, x);
-    grow_in(g, n, w);
-    if (bias != G_ABSENT) grow_in(g, n, bias);
+                   bias = grow_one_in(g, 3) ? G_ABSENT : weight(g, 3 * width, 0, 1), mask = padding(g, d[0], d[1]),
+                   added = score_bias(g, d[0], heads, d[1], d[1]), n = grow_begin(g, op->name);
+    inputs(g, n, (const uint32_t[]){ x, w, bias, mask, G_ABSENT, added }, 6);
     grow_int(g, n, "num_heads", heads);
+    grow_real(g, n, "mask_filter_value", -8);
     if (grow_one_in(g, 2)) grow_int(g, n, "unidirectional", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
@@ -95,7 +125,8 @@ static bool grouped(grow *g, const gop *op)
 {
     const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2),
                   half = 4 * grow_between(g, 1, 2), tokens = grow_between(g, 1, 5),
-                  past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0;
+                  past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0,
+                  room = past && grow_one_in(g, 2) ? grow_between(g, 1, 9) : 0; /* of the caches, that stays */
     const bool turns = grow_one_in(g, 2);
     gsize width = gsize_of(2 * half), wide = width, few;
     if (!turns && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
@@ -103,7 +134,7 @@ static bool grouped(grow *g, const gop *op)
     wide = few = width;
     for (uint32_t i = 0; i < G_ENVS; i++) wide.at[i] *= heads, few.at[i] *= groups;
     const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, wide }, k[3] = { batch, t, few },
-                c[4] = { batch, gsize_of(groups), gsize_of(past), width };
+                c[4] = { batch, gsize_of(groups), gsize_of(past + room), width };
     const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
                    value = grow_one_in(g, 3) ? key : grow_shaped(g, SINTER_DTYPE_F32, k, 3),
                    cache = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
@@ -113,9 +144,10 @@ static bool grouped(grow *g, const gop *op)
                    total = grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens));
     const uint32_t cosine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
                    sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
+                   added = score_bias(g, batch, heads, t, gsize_of(past + tokens)),
                    sink = grow_one_in(g, 3) ? weight(g, heads, 0, 1) : G_ABSENT, n = grow_begin(g, op->name);
-    const uint32_t in[12] = { query, key, value, cache, other, lengths, total, cosine, sine, G_ABSENT, G_ABSENT, sink };
-    for (uint32_t i = 0; i < (sink != G_ABSENT ? 12u : turns ? 9u : 7u); i++) grow_in(g, n, in[i]);
+    const uint32_t in[12] = { query, key, value, cache, other, lengths, total, cosine, sine, G_ABSENT, added, sink };
+    inputs(g, n, in, 12);
     grow_int(g, n, "num_heads", heads);
     grow_int(g, n, "kv_num_heads", groups);
     if (turns) grow_int(g, n, "do_rotary", 1);

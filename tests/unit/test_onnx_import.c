@@ -204,6 +204,7 @@ static void guards_branches(void)
     m = choice_of("Det", "Det");
     CHECK(import(&f, m, NULL) != SINTER_OK);
     CHECK_HAS(f.error.text, "choice");
+    CHECK_HAS(f.error.text, "(If, ai.onnx 17): its subgraph cannot be imported");
     done(&f, m);
 }
 

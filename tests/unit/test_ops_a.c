@@ -484,6 +484,7 @@ static void infers(void)
     CHECK_STR(shapes("reduce f32[N,C,H] ; axes=[0,2] keep=0"), "f32[C]");
     CHECK_STR(shapes("reduce f32[N,C,H] ; axes=[1]"), "f32[N,1,H]");
     CHECK_STR(shapes("arg_reduce f32[N,C] ; axis=1"), "i64[N,1]");
+    CHECK_STR(shapes("arg_reduce f32[0,0] ; axis=1"), "i64[0,1]");
     CHECK_STR(shapes("top_k f32[N,C] ; 2 axis=1 k=[K]"), "f32[N,K] i64[N,K]");
     CHECK_STR(shapes("layer_norm f16[N,S,8] f16[8] ; 3 axis=2"), "f16[N,S,8] f32[N,S,1] f32[N,S,1]");
     CHECK_STR(shapes("attention f32[B,8,S,64] f32[B,2,T,64] f32[B,2,T,32] bool[S,T] ;"), "f32[B,8,S,32]");
@@ -528,7 +529,9 @@ static void names_what_is_wrong(void)
               "axis 1 of recurrence weight [1,13,3] is 13, wanted 12");
     CHECK_HAS(shapes("rnn f32[5,1,4] f32[1,3,4] f32[1,3,3] ; 1 activations=\"Swish\""),
               "activation 'Swish' is not known");
+    CHECK_HAS(shapes("arg_reduce f32[2,0] ; axis=1"), "is empty, so it has no extreme");
     CHECK_HAS(shapes("dft f32[4,3] ; axis=0"), "wanted 1 (real) or 2 (complex)");
+    CHECK_HAS(shapes("dft f32[4,C] ; axis=0"), "not known before the model runs: 1 (real) or 2 (complex)");
     CHECK_HAS(shapes("det f32[4,3] ;"), "count of columns is 3, wanted 4");
 }
 
