@@ -108,11 +108,14 @@ void convert_hard_sigmoid(onnx_call *c)
     c->out[0] = build_hard_sigmoid(&c->b, x, alpha, beta);
 }
 
+/* The attributes are numbers with a fraction for integers too, which lose that of the result. */
 void convert_shrink(onnx_call *c)
 {
-    const ir_value_id x = call_in(c, 0);
+    const sinter_dtype type = call_type(c, call_in(c, 0));
+    const ir_value_id x = dtype_is_float(type) ? call_in(c, 0) : build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_F64);
     const ir_value_id lambda = build_scalar_like(&c->b, x, call_real(c, "lambd", 0.5));
-    c->out[0] = build_shrink(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "bias", 0)), lambda);
+    const ir_value_id bias = build_scalar_like(&c->b, x, call_real(c, "bias", 0));
+    c->out[0] = build_typed(&c->b, build_shrink(&c->b, x, bias, lambda), type);
 }
 
 void convert_gelu(onnx_call *c)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_packed.c - com.microsoft's operators on numbers that are packed in bytes: products with weights of 4 and 8
- * bits, and gathers from tables in blocks. */
+/* quirks_packed.c - com.microsoft's operators on numbers that are packed in bytes: products with weights of 2, 4
+ * and 8 bits, and gathers from tables in blocks. */
 #include "onnx/quirks.h"
 #include <string.h>
 
-/* A constant's bytes seen as [rows, columns] of another type: numbers of 4 bits come two in a byte, the low one first,
- * as they do here. */
+/* A constant's bytes seen as [rows, columns] of another type: numbers of 4 bits come two in a byte, those of 2 bits
+ * four, the low ones first, as they do here. */
 ir_value_id quirk_bits_seen(onnx_call *c, ir_value_id v, const char *what, sinter_dtype type, int64_t rows,
                             int64_t columns)
 {
@@ -27,41 +27,55 @@ ir_value_id quirk_bits_seen(onnx_call *c, ir_value_id v, const char *what, sinte
     return id;
 }
 
-/* com.microsoft's weights of 4 or 8 bits in blocks along K: dequantised, then an ordinary product. */
+/* One of each block, [n, blocks]: [n, blocks, 1], or that of each row, [n, rows]. */
+static ir_value_id of_blocks(onnx_call *c, ir_value_id v, ir_value_id order)
+{
+    return order ? build_gather(&c->b, v, order, &(attrs_gather){ .axis = 1 }) : build_unsqueezed(&c->b, v, 2);
+}
+
+/* com.microsoft's weights of 2, 4 or 8 bits in blocks along K: dequantised, then an ordinary product. g_idx says of
+ * each row the block whose scale and zero point it has. */
 void convert_matmul_nbits(onnx_call *c)
 {
     const int64_t k = call_int(c, "K", 0), n = call_int(c, "N", 0), bits = call_int(c, "bits", 4),
                   block = call_int(c, "block_size", 0);
     const ir_value_id x = call_in(c, 0), zero_in = call_in(c, 3);
     if (!x || !call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "an input is missing");
-    if (bits != 4 && bits != 8) REJECT(c, UNSUPPORTED, "numbers of %lld bits", (long long)bits);
+    if (bits != 2 && bits != 4 && bits != 8) REJECT(c, UNSUPPORTED, "numbers of %lld bits", (long long)bits);
     if (k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX || block < 16 || block > 1 << 16 || block & (block - 1))
         REJECT(c, INVALID_MODEL, "weights of %lld times %lld in blocks of %lld", (long long)n, (long long)k,
                (long long)block);
-    if (call_in(c, 4)) REJECT(c, UNSUPPORTED, "g_idx, an order of the rows");
     if (c->b.status) return;
-    const sinter_dtype type = bits == 4 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
+    const sinter_dtype type = bits == 2 ? SINTER_DTYPE_U2 : bits == 4 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
+    const ir_value_id order = call_in(c, 4);
     const int64_t blocks = (k + block - 1) / block, pack = 8 / bits, padded = (blocks + pack - 1) / pack * pack;
     const dim wide[3] = { call_k(c, n), call_k(c, blocks), call_k(c, block) };
-    const dim each[3] = { call_k(c, n), call_k(c, blocks), call_k(c, 1) };
+    const dim each[2] = { call_k(c, n), call_k(c, blocks) };
     const dim flat[2] = { call_k(c, n), call_k(c, blocks * block) };
-    const ir_value_id q = quirk_bits_seen(c, call_in(c, 1), "the weight", type, n, blocks * block);
-    const ir_value_id scale = build_shaped(&c->b, call_in(c, 2), each, 3);
-    ir_value_id zero = build_scalar(&c->b, type, bits == 4 ? 8 : 128), w;
-    if (zero_in && !c->b.status && dtype_is_float(call_type(c, zero_in))) { /* the zero point is a number too */
-        w = build_typed(&c->b, build_shaped(&c->b, q, wide, 3), call_type(c, scale));
-        zero = build_typed(&c->b, build_shaped(&c->b, zero_in, each, 3), call_type(c, scale));
-        w = build_mul(&c->b, build_sub(&c->b, w, zero), scale);
-    } else {
-        if (zero_in) {
-            zero = quirk_bits_seen(c, zero_in, "the zero points", type, n, padded);
-            if (padded != blocks) zero = build_part(&c->b, zero, 1, call_k(c, 0), 1, call_k(c, blocks));
-            zero = build_shaped(&c->b, zero, each, 3);
-        }
-        w = quirk_dequantize(c, build_shaped(&c->b, q, wide, 3), scale, zero);
+    ir_value_id w = quirk_bits_seen(c, call_in(c, 1), "the weight", type, n, blocks * block);
+    const ir_value_id scale = of_blocks(c, build_shaped(&c->b, call_in(c, 2), each, 2), order);
+    ir_value_id zero = build_scalar(&c->b, type, 1 << (bits - 1));
+    if (!order) w = build_shaped(&c->b, w, wide, 3);
+    else if (blocks * block != k) w = build_part(&c->b, w, 1, call_k(c, 0), 1, call_k(c, k));
+    const bool is_number = zero_in && !c->b.status && dtype_is_float(call_type(c, zero_in));
+    if (is_number) {
+        zero = build_shaped(&c->b, zero_in, each, 2);
+    } else if (zero_in) {
+        zero = quirk_bits_seen(c, zero_in, "the zero points", type, n, padded);
+        if (padded != blocks) zero = build_part(&c->b, zero, 1, call_k(c, 0), 1, call_k(c, blocks));
     }
-    w = build_shaped(&c->b, w, flat, 2);
-    if (blocks * block != k) w = build_part(&c->b, w, 1, call_k(c, 0), 1, call_k(c, k));
+    if (is_number || order) {
+        const sinter_dtype number = call_type(c, scale);
+        zero = build_typed(&c->b, zero, number);
+        if (zero_in) zero = of_blocks(c, zero, order);
+        w = build_mul(&c->b, build_sub(&c->b, build_typed(&c->b, w, number), zero), scale);
+    } else {
+        w = quirk_dequantize(c, w, scale, zero_in ? of_blocks(c, zero, 0) : zero);
+    }
+    if (!order) {
+        w = build_shaped(&c->b, w, flat, 2);
+        if (blocks * block != k) w = build_part(&c->b, w, 1, call_k(c, 0), 1, call_k(c, k));
+    }
     const ir_value_id y =
         build_matmul(&c->b, x, build_typed(&c->b, w, call_type(c, x)), &(attrs_matmul){ .trans_b = true });
     c->out[0] = call_in(c, 5) ? build_add(&c->b, y, call_in(c, 5)) : y;

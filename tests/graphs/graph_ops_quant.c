@@ -231,18 +231,22 @@ static bool matmul_nbits(grow *g, const gop *op)
     const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1);
     if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
     const int64_t k = depth.at[0], n = grow_between(g, 1, 9), block = 16, blocks = (k + block - 1) / block,
-                  bits = grow_one_in(g, 3) ? 8 : 4;
+                  bits = 2 << grow_between(g, 0, 2);
     const gsize w[3] = { gsize_of(n), gsize_of(blocks), gsize_of(block * bits / 8) }, s[2] = { w[0], w[1] },
                 z[2] = { w[0], gsize_of((blocks * bits + 7) / 8) };
     const gfill bytes_of = { 0, 255, 1, grow_below(g, 9999) }, scales = { 0.0625, 0.25, 0.0625, bytes_of.seed + 1 };
     const uint32_t weight = grow_leaf(g, SINTER_DTYPE_U8, w, 3, true, bytes_of),
                    scale = grow_leaf(g, SINTER_DTYPE_F32, s, 2, true, scales),
                    zero = grow_one_in(g, 2) ? G_ABSENT : grow_leaf(g, SINTER_DTYPE_U8, z, 2, true, bytes_of),
+                   order = grow_one_in(g, 3) ? grow_leaf(g, SINTER_DTYPE_I32, &depth, 1, true,
+                                                         (gfill){ 0, (double)(blocks - 1), 1, bytes_of.seed + 2 })
+                                             : G_ABSENT,
                    node = grow_begin(g, op->name);
     grow_in(g, node, x);
     grow_in(g, node, weight);
     grow_in(g, node, scale);
-    if (zero != G_ABSENT) grow_in(g, node, zero);
+    if (zero != G_ABSENT || order != G_ABSENT) grow_in(g, node, zero);
+    if (order != G_ABSENT) grow_in(g, node, order);
     grow_int(g, node, "K", k);
     grow_int(g, node, "N", n);
     grow_int(g, node, "bits", bits);
