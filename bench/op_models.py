@@ -44,6 +44,10 @@ def matmul(m, k, n, is_weight=True, batch=()):
     return model_of("MatMul", [("a", F, [*batch, m, k]), ("b", F, [*batch, k, n])], [("y", F, [*batch, m, n])])
 
 
+def matmul_half(m, k, n):
+    return model_of("MatMul", [("a", H, [m, k])], [("y", H, [m, n])], {"b": (0.1 * normal(k, n)).astype(np.float16)})
+
+
 def conv(channels, size, out, kernel=3, stride=1, pad=None, groups=1, dilation=1, images=1, rank=2):
     pad = dilation * (kernel - 1) // 2 if pad is None else pad
     result = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
@@ -587,4 +591,39 @@ PROBLEMS = [
     ("other", "500 trees of depth 8, 100 features, 1000 rows", lambda: forest(1000, 500, 8, 100)),
     ("other", "lstm 100 steps 16 of 64 to 64", lambda: recurrent("LSTM", 100, 16, 64, 64)),
     ("other", "gru both ways 64 steps 256 to 128", lambda: recurrent("GRU", 64, 1, 256, 128, 2)),
+    # sizes that no list above has
+    ("fresh", "1 dim 3 80 to 512 3000", lambda: conv(80, 3000, 512, kernel=3, rank=1)),
+    ("fresh", "groups of 4, 3x3 128 56x56", lambda: conv(128, 56, 128, groups=32)),
+    ("fresh", "depthwise 5x5 stride 2 240 28x28", lambda: conv(240, 28, 240, kernel=5, groups=240, stride=2)),
+    ("fresh", "1x1 2048 to 512 7x7", lambda: conv(2048, 7, 512, kernel=1)),
+    ("fresh", "64x2048x512", lambda: matmul(64, 2048, 512)),
+    ("fresh", "31x3072x770", lambda: matmul(31, 3072, 770)),
+    ("fresh", "product of f16 64x768x768", lambda: matmul_half(64, 768, 768)),
+    ("fresh", "layer norm 3000x80", lambda: layer_norm([3000, 80])),
+    ("fresh", "group of 8, 2x64x31x33",
+     lambda: norm("GroupNormalization", [2, 64, 31, 33], opset=21, num_groups=8)),
+    ("fresh", "softmax axis 1 of 2x19x65x63", lambda: softmax([2, 19, 65, 63], 1)),
+    ("fresh", "mean of 7x1500x384 over 1", lambda: reduce("ReduceMean", [7, 1500, 384], [1])),
+    ("fresh", "max of 3x33x31x65 over 1, 2", lambda: reduce("ReduceMax", [3, 33, 31, 65], [1, 2])),
+    ("fresh", "argmax of 12x77x513 over 1", lambda: arg_max([12, 77, 513], 1)),
+    ("fresh", "argmax of 128x50257 over 1", lambda: arg_max([128, 50257], 1)),
+    ("fresh", "gather 512 of 50000x768", lambda: gather_rows(50000, 768, 512)),
+    ("fresh", "where of 12x128x128 by 1x128x128", lambda: where([1, 128, 128], [12, 128, 128])),
+    ("fresh", "equal of f32 64x1x257 and 1x65x257", lambda: binary("Equal", [64, 1, 257], [1, 65, 257], B)),
+    ("fresh", "transpose 8x77x12x64 by 0, 2, 1, 3", lambda: transpose([8, 77, 12, 64], [0, 2, 1, 3])),
+    ("fresh", "concat 2 of 3136x96 along 1", lambda: concat([(3136, 96)] * 2, 1)),
+    ("fresh", "concat 2 of 1x12x128x64 along 3", lambda: concat([(1, 12, 128, 64)] * 2, 3)),
+    ("fresh", "pad 1x32x63x65 by 3, reflected", lambda: pad([1, 32, 63, 65], 3, "reflect")),
+    ("fresh", "average 3x3 stride 2 padded 96 55x55", lambda: pool("AveragePool", 96, 55, 3, 2, 1)),
+    ("fresh", "einsum bqhd,bkhd->bhqk 2x100x8x32",
+     lambda: einsum("bqhd,bkhd->bhqk", (2, 100, 8, 32), (2, 100, 8, 32))),
+    ("fresh", "lstm 100 steps 1 of 256 to 256", lambda: recurrent("LSTM", 100, 1, 256, 256)),
+    ("fresh", "gru 100 steps 8 of 128 to 256", lambda: recurrent("GRU", 100, 8, 128, 256)),
+    ("fresh", "clip 1x24x112x112", lambda: model_of(
+        "Clip", [("x", F, [1, 24, 112, 112])], [("y", F, [1, 24, 112, 112])],
+        {"a": np.float32(0), "b": np.float32(6)})),
+    ("fresh", "multiply 1x480x14x14 and 1x480x1x1", lambda: binary("Mul", [1, 480, 14, 14], [1, 480, 1, 1])),
+    ("fresh", "topk 5 of 8x1000x16 over 1", lambda: top_k([8, 1000, 16], 5, 1)),
+    ("fresh", "topk 50 of 1x50257", lambda: top_k([1, 50257], 50)),
+    ("fresh", "cumulative sum of 8x128x256 over 1", lambda: cumulative_sum([8, 128, 256], 1)),
 ]

@@ -116,12 +116,52 @@ static inline veci choose_key(vec x, bool largest)
     return largest ? key : vi_xor(key, vi_set(-1));
 }
 
+/* The longest lists that stay in registers, and rows, times their length, behind which few numbers go into one. */
+enum { CHOOSE_HELD = 4, CHOOSE_EARLY = 8 * L };
+
+/* Rows [i, n) go into full lists of a constant length. What a comparison would save is less than what a jump costs that
+ * nobody foresees, until numbers that go into a list become rare. */
+INLINE void choose_held_of(veci *best, veci *at, const float *x, int64_t i, int64_t n, int64_t step, int cols,
+                           const int k, bool largest)
+{
+    veci b[CHOOSE_HELD], a[CHOOSE_HELD];
+    UNROLL for (int j = 0; j < k; j++) b[j] = best[j], a[j] = at[j];
+    for (; i < n; i++, x += step) {
+        veci key = choose_key(cols == L ? v_load(x) : v_load_n(x, cols), largest), row = vi_set((int32_t)i);
+        if (i >= (int64_t)CHOOSE_EARLY * k && !m_any(vi_lt(b[k - 1], key))) continue;
+        vecm goes = m_first(0);
+        UNROLL for (int j = 0; j < k; j++)
+        {
+            goes = m_or(goes, vi_lt(b[j], key));
+            const veci was = b[j], was_at = a[j];
+            b[j] = vi_blend(goes, key, was);
+            a[j] = vi_blend(goes, row, was_at);
+            key = vi_blend(goes, was, key);
+            row = vi_blend(goes, was_at, row);
+        }
+    }
+    UNROLL for (int j = 0; j < k; j++) best[j] = b[j], at[j] = a[j];
+}
+
+static void choose_held(veci *best, veci *at, const float *x, int64_t i, int64_t n, int64_t step, int cols, int64_t k,
+                        bool largest)
+{
+    switch (k) {
+    case 1: choose_held_of(best, at, x, i, n, step, cols, 1, largest); break;
+    case 2: choose_held_of(best, at, x, i, n, step, cols, 2, largest); break;
+    case 3: choose_held_of(best, at, x, i, n, step, cols, 3, largest); break;
+    default: choose_held_of(best, at, x, i, n, step, cols, CHOOSE_HELD, largest); break;
+    }
+}
+
 /* Each lane keeps a sorted list. A number goes before all that are less, and these move down. */
 INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t step, int cols, int64_t k, bool largest)
 {
     veci best[CHOOSE_TOP], at[CHOOSE_TOP];
-    for (int64_t i = 0; i < n; i++, x += step) {
-        const int64_t have = i < k ? i : k;
+    for (int j = 0; j < CHOOSE_HELD; j++) best[j] = at[j] = vi_set(0);
+    int64_t begin = 0;
+    for (; begin < n && (begin < k || k > CHOOSE_HELD); begin++, x += step) {
+        const int64_t i = begin, have = i < k ? i : k;
         veci key = choose_key(cols == L ? v_load(x) : v_load_n(x, cols), largest), row = vi_set((int32_t)i);
         vecm goes = m_first(0);
         if (have == k && !m_any(vi_lt(best[k - 1], key))) continue;
@@ -137,6 +177,7 @@ INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t ste
         best[have] = key;
         at[have] = row;
     }
+    if (begin < n) choose_held(best, at, x, begin, n, step, cols, k, largest);
     for (int64_t j = 0; j < k; j++) {
         int32_t part[L];
         vi_store(part, at[j]);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* COLS: results of a row whose places are computed at once; ROWS: rows of a plane that are one piece of work. */
-enum { COLS = 1024, ROWS = 32 };
+enum { COLS = 1024, ROWS = 128 };
 
 typedef enum resize_way { RESIZE_LAST, RESIZE_WIDTH, RESIZE_ELEMENTS } resize_way;
 
@@ -155,6 +155,7 @@ static pair pair_of(const record *r, uint32_t axis, int64_t i)
 /* Results [begin, begin + n) of every row: of each the two columns that it takes, and the weight of the second. */
 typedef struct columns {
     int64_t begin, n;
+    bool twice; /* each column of a row twice */
     int32_t at[2][COLS];
     float weight[COLS];
 } columns;
@@ -242,8 +243,15 @@ static void pixels(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     }
 }
 
-static void pick_elements(const record *r, const columns *w, char *y, const char *x)
+/* The same row in each of `rows` rows of results. */
+static void pick_elements(const record *r, const columns *w, char *y, int64_t rows, const char *x)
 {
+    const int64_t y_row = r->y_dim[0] * r->size;
+    if (r->size == 4) {
+        r->set->pick((float *)(void *)y, r->y_dim[0], rows, (const float *)(const void *)x, r->in[1], w->at[0], w->n,
+                     w->twice);
+        return;
+    }
     switch (r->size) {
     case 1:
         for (int64_t i = 0; i < w->n; i++) y[i] = x[w->at[0][i]];
@@ -251,11 +259,11 @@ static void pick_elements(const record *r, const columns *w, char *y, const char
     case 2:
         for (int64_t i = 0; i < w->n; i++) memcpy(y + i * 2, x + w->at[0][i] * 2LL, 2);
         break;
-    case 4: r->set->pick((float *)(void *)y, (const float *)(const void *)x, r->in[1], w->at[0], w->n); break;
     default:
         for (int64_t i = 0; i < w->n; i++) memcpy(y + i * r->size, x + w->at[0][i] * (int64_t)r->size, r->size);
         break;
     }
+    for (int64_t i = 1; i < rows; i++) memcpy(y + i * y_row, y, (size_t)(w->n * r->size));
 }
 
 /* Two rows of inputs, blended along the width. */
@@ -285,17 +293,17 @@ static void plane_rows(const record *r, const columns *w, blended *b, char *y, c
     const size_t row_size = (size_t)(w->n * size);
     const char *last = NULL; /* of the row before, where it is a row of inputs */
     b->at[0] = b->at[1] = -1;
-    for (int64_t i = 0; i < count; i++, y += r->y_dim[0] * size) {
+    for (int64_t i = 0, rows; r->is_nearest && i < count; i += rows, y += rows * r->y_dim[0] * size) {
+        for (rows = 1; i + rows < count && h[i + rows].at[0] == h[i].at[0];) rows++;
+        pick_elements(r, w, y, rows, x + h[i].at[0] * r->x_dim[0] * size);
+    }
+    for (int64_t i = 0; !r->is_nearest && i < count; i++, y += r->y_dim[0] * size) {
         const pair p = h[i];
         if (last && h[i - 1].at[0] == p.at[0] && p.weight == 0) {
             memcpy(y, last, row_size);
             continue;
         }
         last = p.weight == 0 ? y : NULL;
-        if (r->is_nearest) {
-            pick_elements(r, w, y, x + p.at[0] * r->x_dim[0] * size);
-            continue;
-        }
         const float *top = blended_row(r, w, b, x, p.at[0], p.at[1]);
         if (p.weight == 0) {
             memcpy(y, top, row_size);
@@ -340,6 +348,7 @@ static sinter_status run(const kernel_run *k)
             w.at[0][i] = (int32_t)p.at[0];
             w.at[1][i] = (int32_t)p.at[1];
             w.weight[i] = p.weight;
+            w.twice = (i == 0 || w.twice) && p.at[0] == i / 2;
         }
         if (r->way == RESIZE_WIDTH)
             row_parallel(k, r->images * r->channels * ((r->out[0] + ROWS - 1) / ROWS), width_rows, &j);

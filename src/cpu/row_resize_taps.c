@@ -120,6 +120,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 typedef struct columns {
     int64_t begin, n, low, width, taps;
     bool is_copy; /* every result is one element */
+    bool twice;   /* each column stands twice */
     bool is_outside[COLS];
     int32_t at[TAPS][COLS];
     float weight[TAPS][COLS];
@@ -155,6 +156,8 @@ static void columns_of(const record *r, int64_t begin, columns *w)
     w->width = low == INT64_MAX ? 1 : high - low + 1;
     for (int64_t k = 0; k < w->taps; k++)
         for (int64_t i = 0; i < w->n; i++) w->at[k][i] = w->weight[k][i] != 0 ? (int32_t)(index[k][i] - low) : 0;
+    w->twice = true;
+    for (int64_t i = 0; i < w->n; i++) w->twice = w->twice && w->at[0][i] == i / 2;
 }
 
 /* The rows of the input that a row of results takes. */
@@ -200,7 +203,7 @@ static void plane_row(const record *r, const columns *w, const rows_of *h, float
 {
     float line[LINE];
     if (h->count == 1 && h->weight[0] == 1 && w->is_copy) {
-        r->set->pick(y, x + w->low + h->at[0], w->width, w->at[0], w->n);
+        r->set->pick(y, 0, 1, x + w->low + h->at[0], w->width, w->at[0], w->n, w->twice);
         return;
     }
     if (h->count) {

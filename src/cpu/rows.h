@@ -80,8 +80,10 @@ typedef struct rows_set {
                         sinter_dtype type);
     /* As max_of, of codes of 8 bits. flip: 0x80 where codes have no sign, else 0. */
     void (*max_bytes)(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip);
-    /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). */
-    void (*pick)(float *y, const float *x, int64_t width, const int32_t *at, int64_t n);
+    /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). The same in each of `rows` rows, `y_row` apart. twice: at[i]
+     * is i / 2. */
+    void (*pick)(float *y, int64_t y_row, int64_t rows, const float *x, int64_t width, const int32_t *at, int64_t n,
+                 bool twice);
     /* y[i] = x[at[0][i]] * (1 - weight[i]) + x[at[1][i]] * weight[i]; the first alone where its weight is 1. Both `at`
      * rise, and lie in [0, width). */
     void (*pick2)(float *y, const float *x, int64_t width, const int32_t *const at[2], const float *weight, int64_t n);

@@ -87,18 +87,54 @@ static inline const float *pick_row(const float *x, int64_t *width, float t[VEC_
     return t;
 }
 
-static void pick(float *y, const float *x, int64_t width, const int32_t *at, int64_t n)
+INLINE void pick_store(float *y, int64_t y_row, int64_t rows, vec v)
+{
+    v_store(y, v);
+    for (int64_t r = 1; r < rows; r++) v_store(y + r * y_row, v);
+}
+
+/* Each number twice, while whole vectors of x last. Returns where it ended. */
+INLINE int64_t pick_twice(float *y, int64_t y_row, int64_t rows, const float *x, int64_t width, int64_t n)
+{
+    int32_t half[2][L];
+    for (int k = 0; k < L; k++) half[0][k] = k / 2, half[1][k] = L / 2 + k / 2;
+    const veci low = vi_load(half[0]), high = vi_load(half[1]);
+    int64_t i = 0;
+    for (; i + 2 * L <= n && i / 2 + L <= width; i += 2 * L) {
+        pick_store(y + i, y_row, rows, v_lookup(x + i / 2, low));
+        pick_store(y + i + L, y_row, rows, v_lookup(x + i / 2, high));
+    }
+    return i;
+}
+
+INLINE vec pick_vector(const float *x, int64_t width, const int32_t *at)
+{
+    const int64_t base = pick_base(at[0], at[L - 1], width);
+    if (base >= 0) return v_lookup(x + base, vi_sub(vi_load(at), vi_set((int32_t)base)));
+    float p[VEC_LANES];
+    for (int k = 0; k < L; k++) p[k] = x[at[k]];
+    return v_load(p);
+}
+
+/* The last vector overlaps the one before. */
+INLINE void pick_of(float *y, int64_t y_row, const int64_t rows, const float *x, int64_t width, const int32_t *at,
+                    int64_t n, bool twice)
 {
     float t[VEC_LANES];
     x = pick_row(x, &width, t);
-    int64_t i = 0;
-    for (; i + L <= n; i += L) {
-        const int64_t base = pick_base(at[i], at[i + L - 1], width);
-        if (base >= 0) v_store(y + i, v_lookup(x + base, vi_sub(vi_load(at + i), vi_set((int32_t)base))));
-        else
-            for (int64_t k = i; k < i + L; k++) y[k] = x[at[k]];
-    }
-    for (; i < n; i++) y[i] = x[at[i]];
+    int64_t i = twice ? pick_twice(y, y_row, rows, x, width, n) : 0;
+    for (; i + L <= n; i += L) pick_store(y + i, y_row, rows, pick_vector(x, width, at + i));
+    if (i < n && n >= L) pick_store(y + n - L, y_row, rows, pick_vector(x, width, at + n - L));
+    for (int64_t r = 0; n < L && r < rows; r++)
+        for (int64_t k = 0; k < n; k++) y[r * y_row + k] = x[at[k]];
+}
+
+static void pick(float *y, int64_t y_row, int64_t rows, const float *x, int64_t width, const int32_t *at, int64_t n,
+                 bool twice)
+{
+    if (rows == 1) pick_of(y, y_row, 1, x, width, at, n, twice);
+    else if (rows == 2) pick_of(y, y_row, 2, x, width, at, n, twice);
+    else pick_of(y, y_row, rows, x, width, at, n, twice);
 }
 
 static inline vec pick_blend(vec a, vec b, vec w)
