@@ -6,7 +6,8 @@
 #include "cpu/row.h"
 #include "ops/move.h"
 
-enum { TILE_BYTES = 16384 };
+/* SIDE: elements on either side of a row whose sources are found once. */
+enum { TILE_BYTES = 16384, SIDE = 16 };
 
 /* One axis: low elements of the input are cut off, `left` are kept, `begin` results lie before them. */
 typedef struct axis {
@@ -17,7 +18,13 @@ typedef struct record {
     int64_t mode, size, rows, unit; /* unit: rows of a tile */
     uint32_t outer;
     axis axis[SINTER_RANK_MAX]; /* in the order of the result; the innermost is axis[outer] */
+    int64_t side[2][SIDE];      /* of the first elements before and behind the copied ones: the element of the input */
 } record;
+
+static int64_t source(const axis *a, int64_t mode, int64_t k)
+{
+    return a->low + pad_source(mode, k - a->begin, a->left);
+}
 
 static const char *reject(const problem *p, const kernel_target *t)
 {
@@ -71,16 +78,23 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         };
         if (i < r->outer) r->rows *= y->dim[from];
     }
-    const int64_t row = r->axis[r->outer].out * r->size;
+    const axis *inner = &r->axis[r->outer];
+    const int64_t after = inner->begin + inner->left;
+    for (int64_t k = 0; k < SIDE; k++) {
+        if (k < inner->begin) r->side[0][k] = source(inner, r->mode, k);
+        if (after + k < inner->out) r->side[1][k] = source(inner, r->mode, after + k);
+    }
+    const int64_t row = inner->out * r->size;
     r->unit = row > 0 && row < TILE_BYTES ? TILE_BYTES / row : 1;
     return SINTER_OK;
 }
 
-static void elements(const record *r, char *y, const char *x, int64_t begin, int64_t end)
+/* Elements [begin, end) of a row; side: of the first ones. */
+static void elements(const record *r, char *y, const char *x, int64_t begin, int64_t end, const int64_t *side)
 {
     const axis *a = &r->axis[r->outer];
     for (int64_t k = begin; k < end; k++) {
-        const int64_t from = a->low + pad_source(r->mode, k - a->begin, a->left);
+        const int64_t from = k - begin < SIDE ? side[k - begin] : source(a, r->mode, k);
         if (r->size == 4) memcpy(y + k * 4, x + from * 4, 4); /* not a call */
         else memcpy(y + k * r->size, x + from * r->size, (size_t)r->size);
     }
@@ -100,19 +114,27 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const axis *inner = &r->axis[r->outer];
     const int64_t stop = end * r->unit < r->rows ? end * r->unit : r->rows;
     const int64_t after = inner->begin + inner->left < inner->out ? inner->begin + inner->left : inner->out;
-    for (int64_t i = begin * r->unit; i < stop; i++) {
+    int64_t at[SINTER_RANK_MAX] = { 0 }, from[SINTER_RANK_MAX] = { 0 }; /* the row's place along each axis, and its source */
+    int64_t i = begin * r->unit, rest = i;
+    for (uint32_t k = r->outer; k-- > 0; rest /= r->axis[k].out) {
+        at[k] = rest % r->axis[k].out;
+        from[k] = source(&r->axis[k], r->mode, at[k]);
+    }
+    for (; i < stop; i++) {
         const char *x = j->x;
         char *y = j->y;
-        int64_t rest = i;
-        for (uint32_t k = r->outer; k-- > 0; rest /= r->axis[k].out) {
-            const axis *a = &r->axis[k];
-            const int64_t at = rest % a->out;
-            x += (a->low + pad_source(r->mode, at - a->begin, a->left)) * a->x;
-            y += at * a->y;
+        for (uint32_t k = 0; k < r->outer; k++) {
+            x += from[k] * r->axis[k].x;
+            y += at[k] * r->axis[k].y;
         }
-        elements(r, y, x, 0, inner->begin);
+        elements(r, y, x, 0, inner->begin, r->side[0]);
         memcpy(y + inner->begin * r->size, x + inner->low * r->size, (size_t)((after - inner->begin) * r->size));
-        elements(r, y, x, after, inner->out);
+        elements(r, y, x, after, inner->out, r->side[1]);
+        for (uint32_t k = r->outer; k-- > 0;) {
+            at[k] = at[k] + 1 < r->axis[k].out ? at[k] + 1 : 0;
+            from[k] = source(&r->axis[k], r->mode, at[k]);
+            if (at[k]) break;
+        }
     }
 }
 
