@@ -114,7 +114,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const axis *inner = &r->axis[r->outer];
     const int64_t stop = end * r->unit < r->rows ? end * r->unit : r->rows;
     const int64_t after = inner->begin + inner->left < inner->out ? inner->begin + inner->left : inner->out;
-    int64_t at[SINTER_RANK_MAX] = { 0 }, from[SINTER_RANK_MAX] = { 0 }; /* the row's place along each axis, and its source */
+    int64_t at[SINTER_RANK_MAX] = { 0 }, from[SINTER_RANK_MAX] = { 0 }; /* place of the row, and of its source */
     int64_t i = begin * r->unit, rest = i;
     for (uint32_t k = r->outer; k-- > 0; rest /= r->axis[k].out) {
         at[k] = rest % r->axis[k].out;
