@@ -71,10 +71,12 @@ static void masks(onnx_call *c, quirk_heads *h, dim past, ir_value_id lengths)
         dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
         const uint32_t rank = call_rank(c, h->mask);
         for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
-        end[rank - 1] = dim_sub(t, total, call_dim(c, h->mask, rank - 1));
+        const dim last = call_dim(c, h->mask, rank - 1);
+        end[rank - 1] = dim_sub(t, total, last);
         const bool is_bool = call_type(c, h->mask) == SINTER_DTYPE_BOOL;
         int64_t more = 0;
-        if (dim_is_const(t, end[rank - 1], &more) && more > 0 && !dim_is(t, call_dim(c, h->mask, rank - 1), 1))
+        const bool is_short = dim_is_const(t, end[rank - 1], &more) ? more > 0 : dim_is_const(t, last, NULL);
+        if (is_short && !dim_is(t, last, 1))
             h->mask = build_padded(&c->b, h->mask, pad_mode_constant, begin, end,
                                    build_scalar_like(&c->b, h->mask, is_bool ? 0 : -(double)INFINITY));
     }
