@@ -123,10 +123,36 @@ static void sizes_late(onnx_call *c, ir_value_id list, const scales *s, const in
     }
 }
 
+/* Before opset 11 the nearest is the one before a place, or the one behind it along an axis that shrinks: those axes go
+ * first, and have a scale of 1 afterwards. True: nothing is left to do. */
+static bool shrink_first(onnx_call *c, ir_value_id *x, const dim *size, double *scale, uint32_t rank)
+{
+    attrs_resize *a = DEFAULTS(resize);
+    dim first[SINTER_RANK_MAX];
+    double by[SINTER_RANK_MAX];
+    bool shrinks = false, grows = false;
+    if (c->b.status) return false;
+    call_shape(c, *x, first);
+    for (uint32_t i = 0; i < rank; i++) {
+        by[i] = fmin(scale[i], 1);
+        if (by[i] < 1) first[i] = size[i];
+        shrinks |= by[i] < 1;
+        grows |= scale[i] > 1;
+        scale[i] = fmax(scale[i], 1);
+    }
+    if (!shrinks) return false;
+    a->mode = resize_mode_nearest;
+    a->coordinate = resize_coordinate_asymmetric;
+    a->nearest = resize_nearest_ceil;
+    resize_emit(c, *x, a, first, by, rank, true);
+    *x = c->out[0];
+    return !grows;
+}
+
 void convert_upsample(onnx_call *c)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
-    const ir_value_id x = call_in(c, 0);
+    ir_value_id x = call_in(c, 0);
     attrs_resize *a = DEFAULTS(resize);
     dim size[SINTER_RANK_MAX];
     double scale[SINTER_RANK_MAX] = { 0 };
@@ -158,6 +184,7 @@ void convert_upsample(onnx_call *c)
     if (read.any_late) sizes_late(c, call_in(c, 1), &read, axis, size);
     else
         for (uint32_t i = 0; i < rank && !c->b.status; i++) size[i] = scaled(c, size[i], scale[i]);
+    if (a->mode == resize_mode_nearest && !read.any_late && shrink_first(c, &x, size, scale, rank)) return;
     resize_emit(c, x, a, size, scale, rank, !read.any_late);
 }
 
