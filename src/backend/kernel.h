@@ -68,11 +68,17 @@ typedef enum kernel_where {
     KERNEL_TRANSFER                     /* one dense operand from one place to the other: backend.copy */
 } kernel_where;
 
+/* What a kernel can write beside dense results. The innermost axis of the order is always dense. */
+typedef enum strides_out {
+    STRIDES_NONE,
+    STRIDES_ROWS,                       /* rows of a pitch: axes further out run on */
+    STRIDES_ANY                         /* each axis further out has a stride of its own */
+} strides_out;
+
 typedef struct kernel {
     const char *name;                   /* stable: part of cache keys and engine files */
     uint32_t    abi;                    /* parameters and packing; raised by hand */
-    /* results may be rows of a pitch: innermost axis of the order dense, the others run on: concat by address */
-    bool        is_strided_out;
+    strides_out out_strides;            /* concat by address: such a result is a part of another */
     /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     bool        is_in_place;
     /* the result of an op with the trait UPDATES may lie exactly where input 0 lies: only new elements are written */

@@ -170,7 +170,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_attention = {
     .name = "cpu_attention",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,

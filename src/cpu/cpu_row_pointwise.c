@@ -91,7 +91,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_pointwise = {
     .name = "cpu_pointwise",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ANY,
     .is_in_place = true,
     .reject = reject,
     .tactics = row_tactics_isa,

@@ -3,4 +3,4 @@
 #include "backend/reference.h"
 #include "cpu/cpu_kernels.h"
 
-const kernel cpu_reference = { .name = "cpu_reference", .abi = 1, .is_strided_out = true, REFERENCE_FUNCTIONS };
+const kernel cpu_reference = { .name = "cpu_reference", .abi = 1, .out_strides = STRIDES_ANY, REFERENCE_FUNCTIONS };

@@ -311,7 +311,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_rnn = {
     .name = "cpu_rnn",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,
     .check = check,

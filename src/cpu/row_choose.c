@@ -157,7 +157,7 @@ static sinter_status arg_run(const kernel_run *k)
 const kernel cpu_arg_reduce = {
     .name = "cpu_arg_reduce",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = arg_reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,
@@ -446,7 +446,7 @@ static sinter_status top_run(const kernel_run *k)
 const kernel cpu_top_k = {
     .name = "cpu_top_k",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = top_reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,

@@ -146,7 +146,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_col2im = {
     .name = "cpu_col2im",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,

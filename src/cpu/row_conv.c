@@ -218,7 +218,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_conv = {
     .name = "cpu_conv",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = dense_reject,
     .tactics = tactics,
     .check = check,
@@ -416,7 +416,7 @@ static sinter_status depthwise_run_step(const kernel_run *k)
 const kernel cpu_depthwise = {
     .name = "cpu_depthwise",
     .abi = 2,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = depthwise_reject,
     .tactics = depthwise_tactics_add,
     .check = depthwise_check,

@@ -264,7 +264,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_conv_group = {
     .name = "cpu_conv_group",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = row_tactics_isa,
     .check = check,

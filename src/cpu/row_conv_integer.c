@@ -286,7 +286,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_conv_integer = {
     .name = "cpu_conv_integer",
     .abi = 2,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,
     .check = check,
@@ -498,7 +498,7 @@ static sinter_status depthwise_run(const kernel_run *k)
 const kernel cpu_depthwise_integer = {
     .name = "cpu_depthwise_integer",
     .abi = 4,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = depthwise_reject,
     .tactics = depthwise_tactics,
     .check = depthwise_check,

@@ -230,7 +230,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_conv_transpose = {
     .name = "cpu_conv_transpose",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,
     .check = check,

@@ -268,7 +268,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_dft = {
     .name = "cpu_dft",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .numerics = KERNEL_TRANSFORMED,
     .reject = reject,
     .tactics = row_tactics_isa,

@@ -313,7 +313,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_gemm = {
     .name = "cpu_gemm",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,
     .check = check,
@@ -422,7 +422,7 @@ static void codes_pack_input(const problem *p, const tactic *t, uint32_t input, 
 const kernel cpu_gemm_codes = {
     .name = "cpu_gemm_codes",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = codes_reject,
     .tactics = codes_tactics,
     .check = codes_check,

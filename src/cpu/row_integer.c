@@ -411,7 +411,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_matmul_integer = {
     .name = "cpu_matmul_integer",
     .abi = 2,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,
     .check = check,

@@ -115,7 +115,7 @@ static sinter_status copy_run(const kernel_run *k)
 const kernel cpu_copy = {
     .name = "cpu_copy",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ANY,
     .reject = copy_reject,
     .tactics = tactics,
     .check = check,
@@ -183,7 +183,7 @@ static sinter_status concat_run(const kernel_run *k)
 const kernel cpu_concat = {
     .name = "cpu_concat",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = concat_reject,
     .tactics = tactics,
     .check = check,
@@ -272,7 +272,7 @@ static sinter_status pad_run(const kernel_run *k)
 const kernel cpu_pad = {
     .name = "cpu_pad",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .reject = pad_reject,
     .tactics = tactics,
     .check = check,

@@ -243,7 +243,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_strassen = {
     .name = "cpu_strassen",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .numerics = KERNEL_TRANSFORMED,
     .reject = reject,
     .tactics = tactics,

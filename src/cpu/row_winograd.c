@@ -202,7 +202,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_winograd = {
     .name = "cpu_winograd",
     .abi = 1,
-    .is_strided_out = true,
+    .out_strides = STRIDES_ROWS,
     .numerics = KERNEL_TRANSFORMED,
     .reject = reject,
     .tactics = tactics,

@@ -247,7 +247,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
     return bind_rows(e, p, attrs, in, out, 16 * m.mi * m.wm, 32u * m.wm * m.wn, mma_shared(p, m), to);
 }
 
-CUDA_ROW(cuda_attention, 5, attention_reject_matrix, mma_, .is_strided_out = true);
+CUDA_ROW(cuda_attention, 5, attention_reject_matrix, mma_, .out_strides = STRIDES_ROWS);
 
 /* ---- any float ---- */
 
@@ -294,4 +294,4 @@ static sinter_status any_bind(env *e, const problem *p, const tactic *t, const v
     return bind_rows(e, p, attrs, in, out, 16, 128, any_shared(p), to);
 }
 
-CUDA_ROW_ONE(cuda_attention_any, 2, cuda_check_one, any_, .is_strided_out = true);
+CUDA_ROW_ONE(cuda_attention_any, 2, cuda_check_one, any_, .out_strides = STRIDES_ROWS);

@@ -253,4 +253,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_pointwise, 2, reject, , .is_strided_out = true, .is_in_place = true, .lets_in = lets_in);
+CUDA_ROW(cuda_pointwise, 2, reject, , .out_strides = STRIDES_ANY, .is_in_place = true, .lets_in = lets_in);

@@ -7,7 +7,7 @@
 const cuda_kernel cuda_reference = {
     .base = { .name = "cuda_reference",
               .abi = 1,
-              .is_strided_out = true,
+              .out_strides = STRIDES_ANY,
               .where = KERNEL_ON_HOST,
               REFERENCE_FUNCTIONS },
 };

@@ -250,4 +250,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_rnn, 1, reject, , .is_strided_out = true, .workspace = workspace);
+CUDA_ROW(cuda_rnn, 1, reject, , .out_strides = STRIDES_ROWS, .workspace = workspace);

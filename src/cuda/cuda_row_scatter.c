@@ -315,5 +315,5 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return phase(e, p, x, r, 1, in, out, 0, 0, -2);
 }
 
-CUDA_ROW(cuda_scatter, 3, reject, , .is_strided_out = true, .updates_in_place = true, .workspace = workspace,
+CUDA_ROW(cuda_scatter, 3, reject, , .out_strides = STRIDES_ROWS, .updates_in_place = true, .workspace = workspace,
          .lets_in = lets_in);

@@ -131,4 +131,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return attention_fill(e, p, attrs, in, out, to, a);
 }
 
-CUDA_ROW(cuda_attention_few, 2, reject, , .is_strided_out = true, .lets_in = lets_in);
+CUDA_ROW(cuda_attention_few, 2, reject, , .out_strides = STRIDES_ROWS, .lets_in = lets_in);

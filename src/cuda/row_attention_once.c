@@ -136,4 +136,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                 shared_of(p, x), to);
 }
 
-CUDA_ROW(cuda_attention_once, 1, reject, , .is_strided_out = true);
+CUDA_ROW(cuda_attention_once, 1, reject, , .out_strides = STRIDES_ROWS);

@@ -224,4 +224,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                 shared_of(p, h), to);
 }
 
-CUDA_ROW(cuda_attention_wgmma, 2, attention_reject_group, , .is_strided_out = true);
+CUDA_ROW(cuda_attention_wgmma, 2, attention_reject_group, , .out_strides = STRIDES_ROWS);

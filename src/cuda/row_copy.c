@@ -585,4 +585,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_copy, 1, reject, , .is_strided_out = true);
+CUDA_ROW(cuda_copy, 1, reject, , .out_strides = STRIDES_ANY);

@@ -185,7 +185,7 @@ static sinter_status einsum_bind(env *e, const problem *p, const tactic *t, cons
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW_ONE(cuda_einsum, 1, cuda_check_one, einsum_, .is_strided_out = true);
+CUDA_ROW_ONE(cuda_einsum, 1, cuda_check_one, einsum_, .out_strides = STRIDES_ROWS);
 
 /* ---- transposed convolution ---- */
 
@@ -265,4 +265,4 @@ static sinter_status transpose_bind(env *e, const problem *p, const tactic *t, c
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW_ONE(cuda_conv_transpose, 1, cuda_check_one, transpose_, .is_strided_out = true);
+CUDA_ROW_ONE(cuda_conv_transpose, 1, cuda_check_one, transpose_, .out_strides = STRIDES_ROWS);

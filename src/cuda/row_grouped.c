@@ -173,4 +173,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_grouped, 1, reject, , .is_strided_out = true, .pack_size = pack_size, .pack = pack);
+CUDA_ROW(cuda_grouped, 1, reject, , .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack);

@@ -223,7 +223,7 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .is_strided_out = true);
+CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .out_strides = STRIDES_ROWS);
 
 /* ---- cumulate ---- */
 
@@ -322,4 +322,4 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .is_strided_out = true);
+CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .out_strides = STRIDES_ROWS);

@@ -392,5 +392,5 @@ static sinter_status simt_bind(env *e, const problem *p, const tactic *t, const 
                        r);
 }
 
-CUDA_ROW(cuda_simt, 1, reject, simt_, .is_strided_out = true, .workspace = simt_workspace, .pack_size = pack_size,
+CUDA_ROW(cuda_simt, 1, reject, simt_, .out_strides = STRIDES_ROWS, .workspace = simt_workspace, .pack_size = pack_size,
          .pack = pack);

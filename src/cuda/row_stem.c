@@ -562,6 +562,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 }
 
 #define STEM_ROW(id, rejects, of)                                                                                      \
-    CUDA_ROW(id, 2, rejects, , .is_strided_out = true, .numerics = of, .pack_size = pack_size, .pack = pack)
+    CUDA_ROW(id, 2, rejects, , .out_strides = STRIDES_ROWS, .numerics = of, .pack_size = pack_size, .pack = pack)
 STEM_ROW(cuda_stem, reject, KERNEL_EXACT_SUMS);
 STEM_ROW(cuda_stem_tf32, reject_tf32, KERNEL_RELAXED);

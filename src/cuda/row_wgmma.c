@@ -384,5 +384,5 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_wgmma, 8, reject, wgmma_, .is_strided_out = true, .pack_size = pack_size, .pack = pack,
+CUDA_ROW(cuda_wgmma, 8, reject, wgmma_, .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack,
          .lets_in = wgmma_lets_in);

@@ -18,7 +18,7 @@ bool tune_swap_fits(const tune_result *t, const plan_step *s, const kernel *k, c
 {
     const kernel *now = s->kernel;
     const problem *p = s->problem;
-    if (k->where != now->where || k->is_in_place != now->is_in_place || k->is_strided_out != now->is_strided_out ||
+    if (k->where != now->where || k->is_in_place != now->is_in_place || k->out_strides != now->out_strides ||
         k->updates_in_place != now->updates_in_place || !k->check(p, x))
         return false;
     for (uint32_t i = 0; i < p->count_in && i < s->count_in; i++) {

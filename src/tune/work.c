@@ -298,7 +298,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     plan_step *writer = known->region == l->region && known->writer ? &l->p->step.at[known->writer] : NULL;
     if (!writer || writer->kind != STEP_KERNEL || writer->count_out != 1 || writer->out[0] != value) return false;
     const kernel *k = writer->kernel;
-    if (!k->is_strided_out) return false;
+    if (k->out_strides == STRIDES_NONE) return false;
     problem *p = ARENA_NEW(l->a, problem, 1);
     problem_operand *out = ARENA_NEW(l->a, problem_operand, 1);
     uint32_t *id = ARENA_NEW(l->a, uint32_t, 1);
@@ -312,8 +312,8 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     const uint8_t *order = as_is.order;
     if (as_is.is_gapped) return false;
     if (!is_same_order(l, d, order, out->order)) return false;
-    /* Kernels write rows of one pitch: every axis but the innermost must run on into the one outside it. */
-    for (uint32_t i = 0; i + 2 < d->rank; i++) {
+    /* Rows of one pitch: every axis but the innermost must run on into the one outside it. */
+    for (uint32_t i = 0; i + 2 < d->rank && k->out_strides == STRIDES_ROWS; i++) {
         uint32_t in = i + 1;
         while (in + 1 < d->rank && view_dim_is_unit(l->p->dims, d->dim[order[in]])) in++;
         if (in + 1 >= d->rank || view_dim_is_unit(l->p->dims, d->dim[order[i]])) continue;

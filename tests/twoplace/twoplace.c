@@ -187,7 +187,7 @@ static const char *transfer_reject(const problem *p, const kernel_target *t)
 }
 
 static const kernel two_reference = {
-    .name = "two_reference", .abi = 1, .is_strided_out = true, .where = KERNEL_ON_HOST, REFERENCE_FUNCTIONS
+    .name = "two_reference", .abi = 1, .out_strides = STRIDES_ROWS, .where = KERNEL_ON_HOST, REFERENCE_FUNCTIONS
 };
 static const kernel two_transfer = { .name = "two_transfer",
                                      .abi = 1,
