@@ -265,4 +265,5 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_excite, 1, reject, , .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack, .lets_in = lets_in);
+CUDA_ROW(cuda_excite, 1, reject, , .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack,
+         .lets_in = lets_in);

@@ -384,7 +384,7 @@ static const char *reject_norm(const problem *p, const kernel_target *t)
 
 /* Statistics are taken about a line's first element, which all its blocks read: none may have written there. */
 #define LINES_ROW(id, rejects, in_place)                                                                               \
-    CUDA_ROW(id, 2, rejects, line_, .out_strides = STRIDES_ROWS, .is_in_place = in_place, .workspace = workspace,           \
+    CUDA_ROW(id, 2, rejects, line_, .out_strides = STRIDES_ROWS, .is_in_place = in_place, .workspace = workspace,      \
              .lets_in = line_lets_in)
 LINES_ROW(cuda_reduce, reject_reduce, true);
 LINES_ROW(cuda_softmax, reject_softmax, true);

@@ -557,7 +557,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
 }
 
 #define MMA_ROW(id, rejects, of)                                                                                       \
-    CUDA_ROW(id, 1, rejects, mma_, .out_strides = STRIDES_ROWS, .numerics = of, .pack_size = mma_pack_size,                 \
+    CUDA_ROW(id, 1, rejects, mma_, .out_strides = STRIDES_ROWS, .numerics = of, .pack_size = mma_pack_size,            \
              .pack = mma_pack, .lets_in = mma_lets_in)
 MMA_ROW(cuda_mma, reject, KERNEL_EXACT_SUMS);
 MMA_ROW(cuda_mma_tf32, reject_tf32, KERNEL_RELAXED);
