@@ -5,7 +5,8 @@
  * all of a chain's results come from one value, and runs of its innermost axis stay whole, it says which run lies
  * where:
  *
- *   move(… concat(slice(x), slice(x)) …)  -> reshape(gather(reshape(x), constant)) */
+ *   move(… concat(slice(x), slice(x)) …)  -> reshape(gather(reshape(x), constant))
+ *   concat(x, y, z), where there is concat(x, y)  -> concat(concat(x, y), z) */
 #include "opt/rewrite.h"
 
 #include <string.h>
@@ -189,11 +190,38 @@ static ir_value_id moves_to_gather(rewriter *r, const match *m)
     return z;
 }
 
+/* Is `p` a concatenation of the first `count` parts of `n`? */
+static bool joins_first(const ir_node *p, const ir_node *n, uint32_t count)
+{
+    return !p->is_dead && p->op == OP_concat && p->count_in == count && p->parent == n->parent &&
+           ((const attrs_concat *)p->attrs)->axis == ((const attrs_concat *)n->attrs)->axis &&
+           memcmp(p->in, n->in, count * sizeof *n->in) == 0;
+}
+
+/* Where concatenations grow, each takes the longest one that has its first parts: these are moved at once. */
+static ir_value_id concat_grows(rewriter *r, const match *m)
+{
+    const ir_node n = *rw_node(r, m->root);
+    for (uint32_t count = n.count_in - 1; count >= 2 && count < n.count_in; count--) {
+        const ir_use_list *use = &r->g->use.at[n.in[count - 1]];
+        for (uint32_t i = use->count, looks = 0; i-- > 0 && looks < LOOKS_MAX; looks++) {
+            if (use->at[i] & 1 || !joins_first(ir_node_at(r->g, use->at[i] / 2), &n, count)) continue;
+            ir_value_id *part = ARENA_NEW(&r->g->a, ir_value_id, n.count_in - count + 1);
+            if (!part) return 0;
+            part[0] = ir_node_at(r->g, use->at[i] / 2)->out[0];
+            memcpy(part + 1, n.in + count, (n.count_in - count) * sizeof *part);
+            return build_concat(r->b, part, n.count_in - count + 1, n.attrs);
+        }
+    }
+    return 0;
+}
+
 /* clang-format off */
 const rule rules_move[] = {
     { "moves-concat",         ROOT(concat),                           moves_to_gather,        EXACT },
     { "moves-reshape",        MATCH(reshape, ANY(X)),                 moves_to_gather,        EXACT },
     { "moves-transpose",      MATCH(transpose, ANY(X)),               moves_to_gather,        EXACT },
+    { "concat-grows",         ROOT(concat),                           concat_grows,           EXACT },
     { .name = NULL },
 };
 /* clang-format on */

@@ -153,6 +153,8 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
     bool is_dense;
     uint32_t storage = 0; /* of the other place, that the value is seen in as it is in its own */
     view_dims_order(l->p->dims, &v, order, &is_dense);
+    for (uint32_t i = 0; i < v.rank; i++) /* nothing is moved, whatever the strides */
+        if (dim_range_of(l->p->dims, v.dim[i]).max <= 0) is_dense = true;
     const uint32_t source = is_dense ? 0 : source_of(l, value);
     if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT || kind == STORAGE_ROWS) {
         storage = twin_storage(l, v.storage, place);

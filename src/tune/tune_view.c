@@ -51,16 +51,14 @@ bool view_dim_is_unit(const dim_table *t, dim d)
 
 bool view_dims_dense_in(dim_table *t, const plan_value *v, const uint8_t *order)
 {
-    bool is_dense = true;
     dim run = dim_const(t, 1);
     for (uint32_t i = v->rank; i-- > 0;) {
         const uint32_t axis = order ? order[i] : i;
-        if (dim_range_of(t, v->dim[axis]).max <= 0) return true; /* no element, whatever the strides */
         if (view_dim_is_unit(t, v->dim[axis])) continue;
-        if (v->stride[axis] != run) is_dense = false;
+        if (v->stride[axis] != run) return false;
         run = dim_mul(t, run, v->dim[axis]);
     }
-    return is_dense;
+    return true;
 }
 
 void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is_dense)

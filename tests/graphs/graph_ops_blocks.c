@@ -452,6 +452,26 @@ static bool inverted(grow *g, const gop *op)
     return stride == 1 ? grow_2(g, "Add", x, y) != G_NONE : true;
 }
 
+/* Each step sees all that was made before it, joined, and all of it is joined at the end; parts may come twice. */
+static bool dense(grow *g, const gop *op)
+{
+    (void)op;
+    int64_t channels;
+    uint32_t made[8] = { picture(g, &channels) }, count = 1;
+    if (made[0] == G_NONE) return false;
+    const int64_t width = grow_between(g, 1, 9), kernel = grow_one_in(g, 2) ? 3 : 1;
+    for (int64_t left = grow_between(g, 2, 5); left > 0; left--, channels += width) {
+        const uint32_t all = count == 1 ? made[0] : concat(g, made, count, 1);
+        made[count] = activated(g, convolved(g, activated(g, all), channels, width, kernel, 1, 1));
+        if (made[count++] == G_NONE) return false;
+    }
+    if (grow_one_in(g, 3)) {
+        made[count] = made[grow_below(g, count)];
+        count++;
+    }
+    return concat(g, made, count, 1) != G_NONE;
+}
+
 /* Down by a pool, up again by Resize or ConvTranspose, made as large as what is joined, joined and convolved. */
 static bool unet(grow *g, const gop *op)
 {
@@ -663,6 +683,7 @@ const gop gops_blocks[] = {
     { "decoder", 0, 0, 2, decoder, 0, 0, 0 },     { "encoder", 0, 0, 3, encoder, 0, 0, 0 },
         { "windows", 0, 0, 3, windows, 0, 0, 0 },
     { "inverted", 0, 0, 3, inverted, 0, 0, 0 },   { "unet", 0, 0, 3, unet, 0, 0, 0 },
+    { "dense", 0, 0, 3, dense, 0, 0, 0 },
     { "detection", 0, 0, 3, detection, 0, 0, 0 }, { "experts", 0, 0, 2, experts, 0, 0, 0 },
     { "tagger", 0, 0, 2, tagger, 0, 0, 0 },
     { 0 },
