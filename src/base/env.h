@@ -30,6 +30,7 @@ typedef struct env {
     void            *log_user;
     const sinter_plugins *plugins;         /* NULL: none; ops/plugin.h knows what it is */
     uint32_t         log_topics;           /* bit per log_topic */
+    uint32_t         isa_asked;            /* 1 + the CPU's level, kept by cpu/isa.c; 0: not asked yet */
     bool             met_limit;            /* memory_max refused memory */
     const char      *unknown_topic;        /* a word of the caller's list, or of SINTER_LOG; NULL: all are known */
     bool             unknown_is_option;    /* it is in log_topics, not in SINTER_LOG */

@@ -42,7 +42,7 @@ kernel_target cpu_target_of(isa_choice isa, uint32_t threads)
 
 sinter_status cpu_device_init(env *e, const char *isa_cap, const cpu_pool_options *pool, cpu_device *out)
 {
-    *out = (cpu_device){ .isa = isa_detect() };
+    *out = (cpu_device){ .isa = isa_of(e) };
     isa_choice cap = out->isa;
     if (isa_cap && *isa_cap && !isa_choice_parse(isa_cap, &cap))
         return FAIL(e, INVALID_ARG,

@@ -66,7 +66,7 @@ static isa_features bit(uint32_t word, int at, isa_features feature)
     return word >> at & 1 ? feature : 0;
 }
 
-static isa_choice isa_ask(void)
+isa_choice isa_detect(void)
 {
     const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
     const uint32_t need1 = fma | osxsave | avx | f16c;
@@ -91,7 +91,7 @@ static isa_choice isa_ask(void)
 #elif CPU_HAS_NEON
 #include <sys/auxv.h>
 
-static isa_choice isa_ask(void)
+isa_choice isa_detect(void)
 {
     const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
     isa_choice is = { ISA_NEON, 0 };
@@ -101,27 +101,29 @@ static isa_choice isa_ask(void)
     return is;
 }
 #else
-static isa_choice isa_ask(void)
+isa_choice isa_detect(void)
 {
     return (isa_choice){ ISA_PLAIN, 0 };
 }
 #endif
 
-isa_choice isa_detect(void)
-{
-    static uint32_t answer; /* 1 + the level, and the features from bit 8 on; every thread would write the same */
-    uint32_t is = __atomic_load_n(&answer, __ATOMIC_RELAXED);
-    if (!is) {
-        const isa_choice c = isa_ask();
-        is = 1 + (uint32_t)c.level + (c.features << 8);
-        __atomic_store_n(&answer, is, __ATOMIC_RELAXED);
-    }
-    return (isa_choice){ (isa_level)((is & 255) - 1), is >> 8 };
-}
-
 isa_level isa_level_detect(void)
 {
     return isa_detect().level;
+}
+
+isa_choice isa_of(env *e)
+{
+    if (!e->isa_asked) {
+        const isa_choice is = isa_detect();
+        e->isa_asked = 1 + (uint32_t)is.level + (is.features << 8);
+    }
+    return (isa_choice){ (isa_level)((e->isa_asked & 255) - 1), e->isa_asked >> 8 };
+}
+
+isa_level isa_level_of(env *e)
+{
+    return isa_of(e).level;
 }
 
 const char *isa_level_name(isa_level level)

@@ -58,14 +58,18 @@ typedef struct isa_choice {
     isa_features features;
 } isa_choice;
 
-/* All that this machine can run. From any thread. The CPU is asked once a process: in a virtual machine CPUID leaves to
- * the host and takes tens of microseconds. */
+/* All that this machine can run. From any thread. In a virtual machine CPUID leaves to the host and takes tens of
+ * microseconds. */
 isa_choice isa_detect(void);
 #if CPU_HAS_X86
 /* `has` less what the operating system does not give this process; asks it for matrix registers. */
 isa_features level_avx512_amx_permitted(isa_features has);
 #endif
 isa_level  isa_level_detect(void);
+/* The same. Asks the CPU once and keeps the answer in `e`. */
+typedef struct env env;
+isa_choice isa_of(env *e);
+isa_level  isa_level_of(env *e);
 /* "plain", "avx2", "avx512", "neon". */
 const char *isa_level_name(isa_level level);
 /* "x86-64", "aarch64"; of plain that of this build, which may be "another architecture". */

@@ -52,7 +52,7 @@ void row_print_isa(const tactic *t, text *out)
 
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out)
 {
-    const isa_level have = isa_level_detect(), want = row_isa(t);
+    const isa_level have = isa_level_of(e), want = row_isa(t);
     if (!isa_level_runs(have, want))
         return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name,
                     isa_level_name(want), isa_level_name(have));
@@ -63,7 +63,7 @@ sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level 
 sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out)
 {
     TRY(row_isa_bind(e, p, t, out));
-    const isa_choice have = isa_detect(), want = { *out, gemm_unit_needs(*out, unit) };
+    const isa_choice have = isa_of(e), want = { *out, gemm_unit_needs(*out, unit) };
     if (!isa_choice_runs(have, want))
         return FAIL(e, INCOMPATIBLE, "a %s step was built for a CPU with %s products (%s), this machine has %s",
                     op_at(p->op)->name, gemm_unit_name(unit), isa_feature_name(want.features), isa_choice_name(have));

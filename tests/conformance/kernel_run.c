@@ -84,7 +84,7 @@ const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const
 {
     if (!k->check(p, t)) return "check refuses a tactic that tactics gave";
     if (k->cost_ns) {
-        const kernel_target target = cpu_target_of(isa_detect(), 1);
+        const kernel_target target = cpu_target_of(kernel_machine(), 1);
         const double cost = k->cost_ns(p, t, &target);
         if (!(cost > 0) || isinf(cost)) return "the cost is no positive number";
     }
@@ -93,6 +93,15 @@ const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const
     if (!wrong && has_results(x)) wrong = run_on(r, k, t, p, x, workers, &o);
     for (uint32_t i = 0; i < CASE_OPERANDS; i++) free(o.own[i]);
     return wrong ? wrong : case_check(r, x, k->numerics, why, size);
+}
+
+isa_choice kernel_machine(void)
+{
+    static isa_choice machine;
+    static bool is_known;
+    if (!is_known) machine = isa_detect();
+    is_known = true;
+    return machine;
 }
 
 void kernel_new_tactics(tactic_sink *list, tactic_sink *before)

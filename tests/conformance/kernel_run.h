@@ -12,6 +12,9 @@
 const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const problem *chosen, case_trial *x,
                             const parallel *workers, char *why, size_t size);
 
+/* What isa_detect() says, asked once: in a virtual machine that takes longer than a case. */
+isa_choice kernel_machine(void);
+
 /* Instruction sets that differ by features alone give many of the same tactics, which one run of each covers. Leaves in
  * `list` what is not in `before`, which becomes the whole list. */
 void kernel_new_tactics(tactic_sink *list, tactic_sink *before);

@@ -46,7 +46,7 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
         if (x->is_special && k->numerics == KERNEL_TRANSFORMED) continue;
         isa_choice isa;
         tactic_sink before = { .count = 0 };
-        for (uint32_t at = 0; isa_choice_in(isa_detect(), at, &isa); at++) {
+        for (uint32_t at = 0; isa_choice_in(kernel_machine(), at, &isa); at++) {
             const kernel_target target = cpu_target_of(isa, 1);
             const char *rejected = k->reject(p, &target);
             if (rejected) {

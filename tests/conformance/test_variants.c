@@ -97,7 +97,7 @@ static void run_variant(runner *r, const case_line *l, const case_variant *v, ui
     isa_choice isa;
     for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++) {
         tactic_sink before = { .count = 0 };
-        for (uint32_t at = 0; isa_choice_in(isa_detect(), at, &isa); at++)
+        for (uint32_t at = 0; isa_choice_in(kernel_machine(), at, &isa); at++)
             run_kernel(r, l, v, ki, isa, x, number % 3 == 0, &before);
     }
 }

@@ -189,10 +189,14 @@ static void product_check(isa_level isa, const product *s, gemm_tactic t, number
     ending_destroy(&packed), ending_destroy(&scratch);
 }
 
-/* Units that this machine can run at a level. */
+/* Units that this machine can run at a level. It is asked once: in a virtual machine that takes long. */
 static bool has_unit(isa_level isa, gemm_unit unit)
 {
-    return gemm_unit_set(isa, unit) && !(gemm_unit_needs(isa, unit) & ~isa_detect().features);
+    static isa_choice machine;
+    static bool is_known;
+    if (!is_known) machine = isa_detect();
+    is_known = true;
+    return gemm_unit_set(isa, unit) && !(gemm_unit_needs(isa, unit) & ~machine.features);
 }
 
 /* A product that the unit takes, whatever the bits. */
