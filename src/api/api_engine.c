@@ -48,9 +48,11 @@ static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes
     engine_hint hint;
     const bool is_known = engine_peek(bytes, size, &hint);
     const backend *b = backend_find(is_known ? hint.backend : "cpu"); /* verifying says what is wrong */
-    uint32_t threads = o->threads ? o->threads : hint.threads;
-    const uint32_t most = o->threads || threads <= 1 ? threads : os_cpu_count();
-    if (threads > most) threads = most;
+    uint32_t threads = o->threads;
+    if (!threads) {
+        const uint32_t cpus = hint.threads > 1 ? os_cpu_count() : 1; /* which reads a file for each CPU */
+        threads = hint.threads < cpus ? hint.threads : cpus;
+    }
     device_options d = { .threads = threads,
                          .spin_us = o->spin,
                          .is_pinned = o->pin != 0,

@@ -193,23 +193,23 @@ void convert_attention(onnx_call *c)
     if (call_wants(c, 3)) c->out[3] = quirk_scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 
-/* Of the keys of each of the batch: those before `ends` and, where given, from `starts` on. */
+/* A mask of keys: true before `ends` and, where `starts` is given, from there on. Both have a number for each of the
+ * batch. */
 static ir_value_id between(onnx_call *c, ir_value_id starts, ir_value_id ends, dim total)
 {
-    static const uint32_t behind = 3;
     const ir_value_id place =
         build_typed(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, total), 0), call_type(c, ends));
-    for (uint32_t i = 1; i <= behind; i++) {
-        ends = build_unsqueezed(&c->b, ends, i);
-        if (starts) starts = build_unsqueezed(&c->b, starts, i);
+    for (uint32_t axis = 1; axis < 4; axis++) { /* [B, 1, 1, 1] */
+        ends = build_unsqueezed(&c->b, ends, axis);
+        if (starts) starts = build_unsqueezed(&c->b, starts, axis);
     }
     const ir_value_id is_before = build_lt(&c->b, place, ends);
     return starts ? build_and(&c->b, is_before, build_ge(&c->b, place, starts)) : is_before;
 }
 
 /* A padding mask of com.microsoft's operators as numbers that are added: integers that say of each key whether it
- * counts, [B, T] or [B, S, T], how many of the keys count, [B], or behind which key and from which key on, [2 B]. Keys
- * that do not count get mask_filter_value. */
+ * counts, [B, T] or [B, S, T]; or how many of the keys count, [B]; or where those that count end, and then where they
+ * begin, [2 B]. Keys that do not count get mask_filter_value. */
 ir_value_id quirk_padding(onnx_call *c, ir_value_id mask, const quirk_heads *h)
 {
     dim_table *t = c->b.g->dims;

@@ -190,30 +190,38 @@ static ir_value_id moves_to_gather(rewriter *r, const match *m)
     return z;
 }
 
-/* Is `p` a concatenation of the first `count` parts of `n`? */
-static bool joins_first(const ir_node *p, const ir_node *n, uint32_t count)
+/* Of the other concatenations along the same axis the one of the most first parts, but not of all; NULL: none. */
+static const ir_node *concat_of_first(const rewriter *r, const ir_node *n, const ir_value_id *part, uint32_t count)
 {
-    return !p->is_dead && p->op == OP_concat && p->count_in == count && p->parent == n->parent &&
-           ((const attrs_concat *)p->attrs)->axis == ((const attrs_concat *)n->attrs)->axis &&
-           memcmp(p->in, n->in, count * sizeof *n->in) == 0;
+    const ir_use_list *use = &r->g->use.at[part[0]];
+    const ir_node *best = NULL;
+    for (uint32_t i = 0; i < use->count && i < LOOKS_MAX; i++) {
+        if (use->at[i] & 1) continue;
+        const ir_node *p = ir_node_at(r->g, use->at[i] / 2);
+        if (p->is_dead || p->op != OP_concat || p->parent != n->parent || p->count_in < 2 || p->count_in >= count ||
+            (best && p->count_in <= best->count_in) ||
+            ((const attrs_concat *)p->attrs)->axis != ((const attrs_concat *)n->attrs)->axis ||
+            memcmp(p->in, part, p->count_in * sizeof *part) != 0)
+            continue;
+        best = p;
+    }
+    return best;
 }
 
-/* Where concatenations grow, each takes the longest one that has its first parts: these are moved at once. */
+/* Where another concatenation has the first parts of this one, its result takes their place: one copy, not several. */
 static ir_value_id concat_grows(rewriter *r, const match *m)
 {
     const ir_node n = *rw_node(r, m->root);
-    for (uint32_t count = n.count_in - 1; count >= 2 && count < n.count_in; count--) {
-        const ir_use_list *use = &r->g->use.at[n.in[count - 1]];
-        for (uint32_t i = use->count, looks = 0; i-- > 0 && looks < LOOKS_MAX; looks++) {
-            if (use->at[i] & 1 || !joins_first(ir_node_at(r->g, use->at[i] / 2), &n, count)) continue;
-            ir_value_id *part = ARENA_NEW(&r->g->a, ir_value_id, n.count_in - count + 1);
-            if (!part) return 0;
-            part[0] = ir_node_at(r->g, use->at[i] / 2)->out[0];
-            memcpy(part + 1, n.in + count, (n.count_in - count) * sizeof *part);
-            return build_concat(r->b, part, n.count_in - count + 1, n.attrs);
-        }
+    uint32_t count = n.count_in;
+    ir_value_id *part = count > 2 ? ARENA_NEW(&r->g->a, ir_value_id, count) : NULL;
+    if (!part) return 0;
+    memcpy(part, n.in, count * sizeof *part);
+    for (const ir_node *p; (p = concat_of_first(r, &n, part, count));) {
+        part += p->count_in - 1;
+        count -= p->count_in - 1;
+        part[0] = p->out[0];
     }
-    return 0;
+    return count < n.count_in ? build_concat(r->b, part, count, n.attrs) : 0;
 }
 
 /* clang-format off */
