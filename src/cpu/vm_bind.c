@@ -249,7 +249,7 @@ static vm_op compute_op(binder *b, uint32_t i)
     return op;
 }
 
-/* Finds round trips; values that nobody else reads are left out. */
+/* Finds round trips; what only they read is left out. */
 static void round_trips(binder *b)
 {
     const expr *x = b->x;
@@ -268,8 +268,19 @@ static void round_trips(binder *b)
         }
         for (uint32_t k = 1; k < 3; k++) b->uses[x->at[i].arg[k]]--;
     }
-    for (uint32_t i = 0; i < x->count; i++)
-        if ((x->at[i].op == EXPR_IMM || x->at[i].op == EXPR_LOAD) && !b->uses[i]) b->is_left_out[i] = true;
+}
+
+/* Leaves out what nobody reads: a value without a use would have a slot and no end of its life. */
+static void leave_out_unread(binder *b)
+{
+    for (uint32_t i = b->x->count; i-- > 0;) {
+        const expr_instr *n = &b->x->at[i];
+        if (n->op == EXPR_STORE || b->uses[i] || b->is_left_out[i]) continue;
+        b->is_left_out[i] = true;
+        if (b->trip[i].scale != 0) b->uses[b->trip_from[i]]--;
+        else
+            for (uint32_t k = 0; k < expr_arity(n); k++) b->uses[n->arg[k]]--;
+    }
 }
 
 /* Emits instructions in four passes: scalars, the body, stores of what was loaded, stores of what was computed. */
@@ -295,6 +306,7 @@ static sinter_status emit(env *e, binder *b)
         }
     }
     round_trips(b);
+    leave_out_unread(b);
     for (uint32_t pass = 0; pass < 4; pass++) {
         for (uint32_t i = 0; i < x->count; i++) {
             const expr_instr *n = &x->at[i];

@@ -289,6 +289,23 @@ static void move_order(move *m)
     m->count = count;
 }
 
+/* Only the outermost axis may have more than 2^31 units. Axes are copied in any order, so one that has comes first. */
+static void move_largest_first(move *m)
+{
+    uint32_t i = m->count;
+    while (i-- > 0 && m->size[i] <= INT32_MAX) {}
+    if (i == UINT32_MAX) return;
+    const int64_t size = m->size[i], from = m->from[i], to = m->to[i];
+    for (; i > 0; i--) {
+        m->size[i] = m->size[i - 1];
+        m->from[i] = m->from[i - 1];
+        m->to[i] = m->to[i - 1];
+    }
+    m->size[0] = size;
+    m->from[0] = from;
+    m->to[0] = to;
+}
+
 /* The largest unit of bytes that everything is a multiple of. */
 static uint32_t move_unit(const move *m)
 {
@@ -309,7 +326,7 @@ static uint32_t move_unit(const move *m)
 
 static sinter_status too_large(env *e)
 {
-    return FAIL(e, UNSUPPORTED, "a copy with an axis of more than 2^31 units, or of more than %d axes", COPY_AXES);
+    return FAIL(e, UNSUPPORTED, "a copy with two axes of more than 2^31 units, or of more than %d axes", COPY_AXES);
 }
 
 /* Quotients are by sizes of 32 bits; the outermost axis is what is left, however large. */
@@ -343,6 +360,7 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
         m->from[last] = m->to[last] = unit;
         total /= per;
     }
+    move_largest_first(m);
     for (uint32_t i = 0; i < m->count; i++) {
         if (!set_div(&j->dim[i], i, m->size[i])) return too_large(e);
         j->src_step[i] = m->from[i];

@@ -248,6 +248,7 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
                 { "RNN", 1, 0 },
                 { "MatMulNBits", 16, 0 },
                 { "MaskedSelfAttention", 4, 0 },
+                { "QAttention", 1, 0 },
                 { "SVM", 4, 1 } };
     for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
         if (strstr(n->op, row[i].part))

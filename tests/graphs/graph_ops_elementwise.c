@@ -31,10 +31,11 @@ static bool variadic(grow *g, const gop *op)
     uint32_t in[4];
     const uint32_t count = 1 + grow_below(g, 4);
     in[0] = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
-    for (uint32_t i = 1; i < count; i++) in[i] = in[0] == G_NONE ? G_NONE : grow_fellow(g, in[0], grow_type(g, in[0]));
-    /* Each broadcasts with the first, and must with the others. */
+    if (in[0] == G_NONE) return false;
+    for (uint32_t i = 1; i < count; i++) in[i] = grow_fellow(g, in[0], grow_type(g, in[0]));
+    /* Each must broadcast with the others. */
     for (uint32_t i = 1; i < count; i++)
-        for (uint32_t k = 1; k < i; k++)
+        for (uint32_t k = 0; k < i; k++)
             if (in[i] == G_NONE || !grow_broadcasts(g, in[i], in[k])) in[i] = in[0];
     const uint32_t n = grow_begin(g, op->name);
     for (uint32_t i = 0; i < count; i++) grow_in(g, n, in[i]);
