@@ -10,6 +10,7 @@ static const char *activations_of(onnx_call *c)
 {
     const onnx_attr *a = call_attr(c, "activations");
     size_t size = 1, n = 0;
+    if (a && a->type == ONNX_STRING) return a->s.at; /* a layer's attributes are no lists of texts: "Relu,Relu" */
     if (!a || a->type != ONNX_STRINGS) return "";
     for (uint32_t i = 0; i < a->strings.count; i++) size = size_add(size, a->strings.at[i].length + 1);
     char *all = arena_alloc(&c->b.g->a, size, 1);

@@ -145,7 +145,7 @@ def test_refusals():
     x = network.add_input("x", trt.float32, (2, 3))
     rig.raises(TypeError, network.add_activation, x, says="type")
     rig.raises(TypeError, network.add_activation, x, trt.ActivationType.RELU, 3)
-    rig.raises(NotImplementedError, lambda: network.add_rnn_v2(x, 1, 2, 3, 4))
+    rig.raises(ValueError, lambda: network.add_rnn_v2(x, 1, 2, 3, 4))
     rig.raises(sinter.Error, lambda: network.add_matrix_multiply(x, trt.MatrixOperation.NONE, x, trt.MatrixOperation.NONE).get_output(0).shape)
     parsed = trt.Builder(QUIET).create_network(0)
     assert trt.OnnxParser(parsed, QUIET).parse_from_file(str(rig.DIGITS))

@@ -215,6 +215,8 @@ class Builder(Managed, Reporter):
 
     def build_serialized_network(self, network, config):
         """The engine as an IHostMemory; None after a failure, which the logger has."""
+        if not network.num_outputs:
+            return self.fail("the network has no outputs: INetworkDefinition.mark_output", code="INVALID_CONFIG")
         try:
             return plan_memory(self._build(network, config))
         except (Error, ValueError, TypeError, NotImplementedError) as e:

@@ -12,7 +12,7 @@ class Part:
     name = property(lambda self: self.part.name, lambda self, name: setattr(self.part, "name", name))
 
     def _layer(self, layer):
-        return self.network._wrap_layer(layer)
+        return self.network._add_named(layer)
 
     def __eq__(self, other):
         return type(other) is type(self) and self.part == other.part

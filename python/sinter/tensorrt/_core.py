@@ -69,14 +69,17 @@ class Missing:
 
 
 def listed(self):
-    """What dir() lists of an object: what upstream's has, for tools that walk over it. Objects of scripts' own classes keep all of
-    theirs."""
+    """What dir() lists of an object: what upstream's has, for tools that walk over it and read or call what they find. What version 8.6
+    alone has is there, and not listed. Objects of scripts' own classes keep all of theirs."""
     kind = type(self)
     if not kind.__module__.startswith(__package__):
         return object.__dir__(self)
-    own = getattr(kind, "ATTRIBUTES", "").split()
-    return [n for n in object.__dir__(self) if (n.startswith("__") or not n.startswith("_")) and n != "ATTRIBUTES" and
-            not isinstance(getattr(kind, n, None), Missing) and (n in own or hasattr(kind, n))]
+    names = {n for each in kind.__mro__ for n in MEMBERS.get(each.__name__, ())}
+    gone = {n for each in kind.__mro__ for n in GONE.get(each.__name__, ())}
+    return [n for n in object.__dir__(self) if n.startswith("__") or n in names - gone and not isinstance(getattr(kind, n, None), Missing)]
+
+
+MEMBERS, GONE = dict(_names.rows(_names.CLASSES)), dict(_names.rows(_names.GONE))
 
 
 def strict(kind):
@@ -157,10 +160,11 @@ class Reporter:
         if self.logger is not None:
             self.logger.log(severity, text)
 
-    def fail(self, error, result=None):
+    def fail(self, error, result=None, code=None):
         text = str(error)
         if self.error_recorder is not None:
-            self.error_recorder.report_error(_names.ErrorCodeTRT[RECORDED.get(getattr(error, "status", 0), "INTERNAL_ERROR")], text)
+            code = code or RECORDED.get(getattr(error, "status", 0)) or ("UNSUPPORTED_STATE" if isinstance(error, NotImplementedError) else "INVALID_ARGUMENT")
+            self.error_recorder.report_error(_names.ErrorCodeTRT[code], text)
         self.say(Severity.ERROR, text)
         return result
 
@@ -198,6 +202,21 @@ class Dims(list):
     @property
     def nbDims(self):
         return len(self)
+
+
+class NoDims(Dims):
+    """Sizes that nobody has set. As upstream's, whose number of axes is -1 then, they have no length."""
+
+    def __len__(self):
+        raise ValueError("__len__() should return >= 0")
+
+    def __iter__(self):
+        len(self)
+
+    def __str__(self):
+        return "(0)"
+
+    __repr__ = __str__
 
 
 def sized_dims(name, size):

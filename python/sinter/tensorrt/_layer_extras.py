@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of layers that are no parameter: inputs with a name, groups of parameters, sizes that are computed. EXTRA has, for
 each kind that needs some, what its class gets."""
-from ._core import FROM_TRT, Dims
+from ._core import FROM_TRT, Dims, NoDims
 from ._names import CausalMaskKind, DataType, ResizeCoordinateTransformation, Severity
 
 
@@ -72,6 +72,18 @@ def set_compute_precision(self, dtype):
                                            f"computes in {DataType.FLOAT}; ILayer.precision narrows the layer")
 
 
+# ---- shuffle ----
+
+def reshape_dims(self):
+    found = self.layer.get("reshape")
+    return Dims(found) if found or self._is_reshaped and self.get_input(1) is None else NoDims()
+
+
+def set_reshape_dims(self, dims):
+    self.layer.set("reshape", dims)
+    self._is_reshaped = True
+
+
 # ---- fill ----
 
 def is_alpha_beta_int64(self):
@@ -91,6 +103,7 @@ ALIGN_CORNERS = property(lambda self: self.coordinate_transformation == ResizeCo
 
 
 EXTRA = {
+    "shuffle": {"reshape_dims": property(reshape_dims, set_reshape_dims), "_is_reshaped": False},
     "resize": {"align_corners": ALIGN_CORNERS},
     "attention": ATTENTION,
     "softmax": {"axes": property(softmax_axes, lambda self, mask: self.layer.set("axes", mask))},

@@ -78,6 +78,10 @@ CLASS_OF = {"lrn": "ILRNLayer", "softmax": "ISoftMaxLayer", "ragged_softmax": "I
             "elementwise": "IElementWiseLayer", "parametric_relu": "IParametricReLULayer", "nms": "INMSLayer",
             "kv_cache_update": "IKVCacheUpdateLayer", "moe": "IMoELayer", "attention": "IAttention", "conditional_input": "IIfConditionalInputLayer",
             "conditional_output": "IIfConditionalOutputLayer"}
+# What stands for a kind in the name of a layer without one, where it is not the kind's own.
+UNNAMED = {"lrn": "LRN", "topk": "TopK", "elementwise": "ElementWise", "nms": "NMS", "moe": "MoE", "kv_cache_update": "KVCacheUpdate",
+           "matrix_multiply": "Matrix Multiply", "ragged_softmax": "Ragged SoftMax", "parametric_relu": "Parametric ReLU",
+           "attention": "AttentionOutput", "conditional_input": "Input", "conditional_output": "Output"}
 # Properties with another name than their parameter; "padding" is pre_padding and post_padding.
 RENAMED = {"num_output_maps": "maps", "kernel_size_nd": "kernel_size", "stride_nd": "stride", "dilation_nd": "dilation",
            "num_groups": "groups", "window_size_nd": "window_size", "padding_nd": "padding", "pre_padding_nd": "pre_padding",
@@ -241,7 +245,11 @@ class INetworkDefinition(NetworkDefinition):
         for name, value in parameters.items():
             if layer.parameters()[name][0] == _abi.ParamKind.WEIGHTS and value is not None:
                 self._weights[address_of(value)] = layer, name
-        return self._wrap_layer(layer)
+        return self._add_named(layer)
+
+    def _add_named(self, layer):
+        kind = layer.kind.name.lower()
+        return self._wrap_layer(self._named(layer, UNNAMED.get(kind) or "".join(p.capitalize() for p in kind.split("_"))))
 
     def add_concatenation(self, inputs):
         """Joins tensors along ILayer.axis, which is max(0, rank - 3) as upstream until it is set: the channels of NCHW."""
@@ -254,6 +262,7 @@ class INetworkDefinition(NetworkDefinition):
         made = self._add("convolution", [input.tensor], {name: value for name, value in parameters.items() if value is not None})
         self._made[made.layer] = found = IFullyConnectedLayer(self, made.layer)
         found.layer_type = LayerType.FULLY_CONNECTED
+        self._named(made.layer, "Fully Connected")
         return found
 
     def add_rnn_v2(self, input, layer_count, hidden_size, max_seq_length, op):
@@ -267,6 +276,7 @@ class INetworkDefinition(NetworkDefinition):
         layer = plugin.add_to(self._net, tensors) if name is None else self._net.add_plugin(name, *tensors, outputs=outputs, **fields)
         self._made[layer] = found = BY_NAME[kind](self, layer)
         found.plugin = plugin
+        self._named(layer, "PluginV2DynamicExt" if kind == "IPluginV2Layer" else "PluginV3_V3ONE")
         return found
 
     def add_plugin_v2(self, inputs, plugin):

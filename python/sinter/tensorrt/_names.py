@@ -345,6 +345,21 @@ UffParser: parse parse_buffer register_input register_output error_recorder plug
 Weights: numpy dtype nbytes size
 """
 
+# What version 8.6 alone has of classes that are still there.
+GONE = """
+Builder: build_engine max_batch_size
+IBuilderConfig: max_workspace_size min_timing_iterations
+IConvolutionLayer: dilation kernel_size padding stride
+ICudaEngine: __len__ binding_is_input get_binding_bytes_per_component get_binding_components_per_element get_binding_dtype
+    get_binding_format get_binding_format_desc get_binding_index get_binding_name get_binding_shape get_binding_vectorized_dim
+    get_location get_profile_shape get_profile_shape_input is_execution_binding is_shape_binding max_batch_size num_bindings
+IDeconvolutionLayer: kernel_size padding stride
+IExecutionContext: execute execute_async execute_async_v2 get_binding_shape get_shape get_strides set_binding_shape set_shape_input
+INetworkDefinition: add_convolution add_deconvolution add_fully_connected add_padding add_pooling add_rnn_v2 has_explicit_precision
+IPaddingLayer: post_padding pre_padding
+IPoolingLayer: padding stride window_size
+"""
+
 
 def rows(table):
     """(name, words) of each entry; lines that begin with blanks continue the entry before."""

@@ -6,7 +6,7 @@ import math
 from .. import _build
 from .._abi import Dtype, LayerKind, ParamKind
 from .._calibration import calibrate
-from .._library import Cancelled, Error
+from .._library import Cancelled, Error, lib
 from .._network import Network
 from .._tensor import Tensor
 from ._core import DEBUG, FROM_TRT, UNFUSED, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
@@ -54,10 +54,12 @@ class ITensor:
         self.network._wrap_layer(producer).set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), dtype)
 
     def get_dimension_name(self, index):
-        return self.tensor.dim_names[index] or ""
+        """The name that was given; the library's has other characters where a name is no word."""
+        return self.network._kept.get((self.tensor, index)) or self.tensor.dim_names[index] or ""
 
     def set_dimension_name(self, index, name):
         self.tensor.set_dim_name(index, name)
+        self.network._kept[self.tensor, index] = name
 
     @property
     def dynamic_range(self):
@@ -173,6 +175,8 @@ class ILayer:
         return hash(self.layer)
 
 
+# How outputs after the first are told apart, where it is not by a number in parentheses; of plugins the first, too.
+NTH = {word: "_{}" for word in ("DynamicQuantize", "PluginV2DynamicExt", "PluginV3_V3ONE")}
 # The inputs of layers, and of ONNX's operators, whose values are sizes.
 SIZES = {"shuffle": (1,), "resize": (1,), "slice": (1, 2, 3), "fill": (0,), "trip_limit": (0,), "loop_output": (1,), "Reshape": (1,),
          "Expand": (1,), "Tile": (1,), "Resize": (3,), "Slice": (1, 2, 4), "ConstantOfShape": (0,), "Range": (0, 1, 2), "Pad": (1,)}
@@ -243,6 +247,15 @@ class NetworkDefinition(Managed, Reporter):
         if layer not in self._made:
             self._made[layer] = self.LAYERS.get(layer.kind.name.lower(), ILayer)(self, layer)
         return self._made[layer]
+
+    def _named(self, layer, word):
+        """Gives a layer that was just added the name that upstream gives, and its outputs theirs: calibration caches and scripts know
+        tensors by them."""
+        name = f"(Unnamed Layer* {lib.sinter_network_layer_count(self._net.handle) - 1}) [{word}]"
+        layer.name = name
+        for i, output in enumerate(layer.outputs):
+            output.name = f"{name}_output" + NTH.get(word, " ({})").format(i) * (i > 0 or word.startswith("Plugin"))
+        return layer
 
     # ---- building ----
 

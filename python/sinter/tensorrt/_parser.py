@@ -100,7 +100,7 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
         self.network, self.logger, self._errors = network, logger, []
         self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
-        self._subgraphs, self._parts = [], []
+        self._subgraphs, self._has_probed = [], False
 
     def parse(self, model, path=None):
         """Reads a model from bytes. `path`: the file it comes from, beside which external data lies. False after a failure:
@@ -121,7 +121,9 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
 
     def _take(self, model):
         network = self.network
-        is_new = not network._net.layers and not network._net.inputs
+        if self._has_probed:                             # a model that supports_model_v2 left there: a second one is not added to it
+            network._restart()
+        is_new, self._has_probed = not network._net.layers and not network._net.inputs, False
         network._bridges.current()
         parser = Parser(network._net)
         try:
@@ -131,7 +133,7 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
             found = [parser_error(p.status, p.message, p.node, p.node_name, p.op_type) for p in parser.errors]
             found = found or [parser_error(e.status, str(e).split("\n")[0])]
         finally:
-            self._parts = parser.subgraphs
+            self._subgraphs = [part for part in parser.subgraphs if part[1]]
         if is_new:
             network._restart()
         self._errors += found
@@ -159,11 +161,15 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
         return taken, [(list(nodes), is_supported) for nodes, is_supported in self._subgraphs]
 
     def supports_model_v2(self, model, path=None):
+        """Is the model taken? As upstream, an empty network has the model then, and parse need not be called."""
         from ._layers import INetworkDefinition
-        probe = OnnxParser(INetworkDefinition(self.network.builder, 0), Silent())
+        is_new = self._has_probed or not self.network._net.layers and not self.network._net.inputs
+        probe = OnnxParser(self.network if is_new else INetworkDefinition(self.network.builder, 0), Silent())
+        probe._has_probed = self._has_probed
         taken = probe.parse(model, path)
+        self._has_probed = is_new and taken
         self._errors += probe._errors
-        self._subgraphs = [part for part in probe._parts if part[1]]
+        self._subgraphs = probe._subgraphs
         return taken
 
     num_subgraphs = property(lambda self: len(self._subgraphs))

@@ -2,14 +2,15 @@
 """add_rnn_v2 of versions 5 to 9: a stack of LSTM, GRU or RNN operators of ONNX. What is set later (weights, states, the direction)
 makes the operators anew behind the same outputs."""
 from .._dtype import numpy
-from ._core import NotAvailable, Weights
+from ._core import Weights
 from ._network import ILayer
 from ._names import LayerType, RNNDirection, RNNGateType, RNNInputMode, RNNOperation
 
 G = RNNGateType
 GATES = {RNNOperation.LSTM: (G.INPUT, G.OUTPUT, G.FORGET, G.CELL), RNNOperation.GRU: (G.UPDATE, G.RESET, G.HIDDEN),
-         RNNOperation.TANH: (G.INPUT,)}                # as ONNX orders them
-NAMES = {RNNOperation.LSTM: ("LSTM", {}), RNNOperation.GRU: ("GRU", {"linear_before_reset": 1}), RNNOperation.TANH: ("RNN", {})}
+         RNNOperation.TANH: (G.INPUT,), RNNOperation.RELU: (G.INPUT,)}                # as ONNX orders them
+NAMES = {RNNOperation.LSTM: ("LSTM", {}), RNNOperation.GRU: ("GRU", {"linear_before_reset": 1}), RNNOperation.TANH: ("RNN", {}),
+         RNNOperation.RELU: ("RNN", {})}
 
 
 def remade(name):
@@ -21,35 +22,31 @@ def remade(name):
 
 class IRNNv2Layer(ILayer):
     """Outputs: all states [N, S, H], the last ones [N, layers, H], and the last cells of an LSTM. With two directions the layers are
-    forward and backward in turn, and states of both lie side by side."""
+    forward and backward in turn, and states of both lie side by side. N stands for any number of axes."""
     ATTRIBUTES = "name metadata type num_layers hidden_size max_seq_length"
     layer_type = LayerType.RNN_V2
     direction, input_mode, op = remade("direction"), remade("input_mode"), remade("op")
     hidden_state, cell_state, seq_lengths = remade("hidden_state"), remade("cell_state"), remade("seq_lengths")
 
     def __init__(self, network, input, layer_count, hidden_size, max_seq_length, op):
-        if op not in GATES:
-            raise NotAvailable(f"add_rnn_v2 with {op} is not available: LSTM, GRU and TANH are, and loops (add_loop)")
         self.num_layers, self.hidden_size, self.max_seq_length = int(layer_count), int(hidden_size), int(max_seq_length)
-        self._kept = dict(direction=RNNDirection.UNIDIRECTION, input_mode=RNNInputMode.LINEAR, op=op, hidden_state=None, cell_state=None,
+        self._kept = dict(direction=RNNDirection.UNIDIRECTION, input_mode=RNNInputMode.LINEAR, op=RNNOperation(op), hidden_state=None, cell_state=None,
                           seq_lengths=None)
         self._input, self._weights, self._made, self._outputs = input, {}, [], []
-        net = network._net
-        for _ in range(3 if op == RNNOperation.LSTM else 2):
-            self._outputs.append(net.add("identity", input.tensor))
+        self._outputs.append(network._net.add("identity", input.tensor))
         super().__init__(network, self._outputs[0])
         self._make()
 
     data_length = property(lambda self: self._input.shape[-1])
     num_inputs = property(lambda self: 1 + sum(self._kept[k] is not None for k in ("hidden_state", "cell_state", "seq_lengths")))
-    num_outputs = property(lambda self: len(self._outputs))
+    num_outputs = property(lambda self: 3 if self.op == RNNOperation.LSTM else 2)
 
     def get_input(self, index):
         given = [self._input, self.hidden_state, self.cell_state, self.seq_lengths]
         return given[index] if index < len(given) else None
 
     def get_output(self, index):
-        return self.network._wrap(self._outputs[index].output) if index < len(self._outputs) else None
+        return self.network._wrap(self._outputs[index].output) if index < self.num_outputs else None
 
     # ---- weights: of the input (is_w) and of the state before, for each gate ----
 
@@ -100,16 +97,33 @@ class IRNNv2Layer(ILayer):
         """States [N, layers, H] as those of each layer, [directions, N, H]."""
         if given is None:
             return [None] * self.num_layers
-        turned, = self._op("Transpose", given.tensor, perm=[1, 0, 2])
+        turned, = self._op("Transpose", self._with_axes(given.tensor, 3), perm=[1, 0, 2])
         return self._op("Split", turned, outputs=self.num_layers, axis=0, num_outputs=self.num_layers) if self.num_layers > 1 else [turned]
+
+    def _with_axes(self, tensor, count):
+        """The tensor with its first axes made one, so that it has `count`."""
+        if len(tensor.shape) == count:
+            return tensor
+        kept = self._op("Shape", tensor, start=1 - count)[0] if count > 1 else None
+        sizes = [self._constant(numpy().array([-1], numpy().int64))] + ([kept] if kept is not None else [])
+        return self._op("Reshape", tensor, self._op("Concat", *sizes, axis=0)[0])[0]
+
+    def _with_first_axes(self, result):
+        """A result [N, ., .] with the first axes of the input instead of one."""
+        if len(self._input.shape) == 3:
+            return result
+        first, last = self._op("Shape", self._input.tensor, end=-2)[0], self._op("Shape", result, start=1)[0]
+        return self._op("Reshape", result, self._op("Concat", first, last, axis=0)[0])[0]
 
     def _make(self):
         net, np, old = self.network._net, numpy(), self._made
         directions = 2 if self.direction == RNNDirection.BIDIRECTION else 1
-        self._made, last = [], [[] for _ in self._outputs[1:]]
-        x, = self._op("Transpose", self._input.tensor, perm=[1, 0, 2])
+        while len(self._outputs) < self.num_outputs:
+            self._outputs.append(net.add("identity", self._input.tensor))
+        self._made, last = [], [[] for _ in range(1, self.num_outputs)]
+        x, = self._op("Transpose", self._with_axes(self._input.tensor, 3), perm=[1, 0, 2])
         hidden, cells = self._states(self.hidden_state), self._states(self.cell_state)
-        lengths = None if self.seq_lengths is None else self.seq_lengths.tensor
+        lengths = None if self.seq_lengths is None else self._with_axes(self.seq_lengths.tensor, 1)
         name, attributes = NAMES[self.op]
         for i in range(self.num_layers):
             layers = range(i * directions, (i + 1) * directions)
@@ -121,7 +135,9 @@ class IRNNv2Layer(ILayer):
                 inputs.append(cells[i])
             while inputs[-1] is None:
                 inputs.pop()
-            y, *states = self._op(name, *inputs, outputs=len(self._outputs), hidden_size=self.hidden_size,
+            if self.op == RNNOperation.RELU:
+                attributes = {"activations": ",".join(["Relu"] * directions)}
+            y, *states = self._op(name, *inputs, outputs=self.num_outputs, hidden_size=self.hidden_size,
                                   direction="bidirectional" if directions == 2 else "forward", **attributes)
             for kept, state in zip(last, states):
                 kept.append(state)
@@ -132,6 +148,8 @@ class IRNNv2Layer(ILayer):
             joined, = self._op("Concat", *kept, axis=0)
             results += self._op("Transpose", joined, perm=[1, 0, 2])
         for layer, result in zip(self._outputs, results):
-            layer.set_input(0, result)
+            layer.set_input(0, self._with_first_axes(result))
+        for layer in self._outputs[self.num_outputs:]:
+            layer.set_input(0, self._input.tensor)
         for layer in reversed(old):
             net.remove(layer)

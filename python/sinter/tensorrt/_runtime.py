@@ -21,7 +21,7 @@ from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStr
                      ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
 
-FORMAT_WORDS = {32: "FP32", 16: "FP16", 8: "Int8", 64: "Int64"}
+FLOAT_WORDS = {"FLOAT": "FP32", "HALF": "FP16"}
 
 
 def read_stream(reader):
@@ -284,7 +284,8 @@ class ICudaEngine(Managed, Reporter):
         return TensorFormat.LINEAR
 
     def get_tensor_format_desc(self, name, profile_index=0):
-        return f"Row major linear {self.get_tensor_dtype(name).name}"
+        word = self.get_tensor_dtype(name).name
+        return f"Row major linear {FLOAT_WORDS.get(word, word)} format (kLINEAR)"
 
     def get_tensor_bytes_per_component(self, name, profile_index=0):
         self._known(name)
@@ -306,6 +307,10 @@ class ICudaEngine(Managed, Reporter):
         return name in self._debug
 
     def get_aliased_input_tensor(self, name):
+        """The input in whose memory an output may lie: the cache of a cache update. None of other outputs. Here it may have its own, too."""
+        for step in self._engine.info["profiles"][0]["steps"]:
+            if step["problem"].startswith("tensor_scatter:") and step["out"][0]["name"] == name and step["in"][0]["kind"] == "input":
+                return step["in"][0]["name"]
         return None
 
     # ---- bindings ----
@@ -374,7 +379,7 @@ class IExecutionContext(Managed, Reporter):
     """What one caller runs an engine with. Device pointers are host pointers on the CPU, where runs end before calls return."""
     ATTRIBUTES = "engine name"
     nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
-    debug_sync = enqueue_emits_profile = True
+    debug_sync, enqueue_emits_profile = False, True
     persistent_cache_limit = 0
     unfused_tensors_debug_state = False
     temporary_allocator = None

@@ -177,7 +177,7 @@ def main():
     engine = prepare(model, device="CUDA:0")
     scores = engine.run(seven)[0]
     assert scores.shape == (1, 10) and scores.argmax() == 7 and supports_device("CUDA") and not supports_device("CPU")
-    assert np.array_equal(run_model(model, [seven]).scores, scores)
+    assert np.allclose(run_model(model, [seven]).scores, scores, atol=1e-5)         # another build may have other kernels
     assert np.array_equal(engine.engine.run({"image": seven.astype(np.float64)})[0], scores)
     made = onnx.helper
     info = [made.make_tensor_value_info(n, onnx.TensorProto.INT64, [2, 3]) for n in "xyz"]

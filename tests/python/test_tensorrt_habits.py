@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sinter.tensorrt: what published scripts rely on beside results: names that nobody gave, what dir() lists, texts that are printed
+and taken apart, codes of errors."""
+import os
+
+import numpy as np
+import rig
+
+os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
+import sinter.tensorrt as trt  # noqa: E402
+
+QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
+
+
+class Recorder(trt.IErrorRecorder):
+    def __init__(self):
+        super().__init__()
+        self.codes = []
+
+    def report_error(self, code, text):
+        self.codes.append(code)
+
+
+def begin(flags=0):
+    builder = trt.Builder(QUIET)
+    return builder, builder.create_network(flags)
+
+
+def engine_of(builder, network, *outputs):
+    for tensor in outputs:
+        network.mark_output(tensor)
+    return builder.build_engine_with_config(network, builder.create_builder_config())
+
+
+def ran(engine, feeds, types):
+    """The outputs of a run, by name."""
+    context = engine.create_execution_context()
+    found = {name: np.zeros(context.get_tensor_shape(name), dtype) for name, dtype in types.items()}
+    for name, array in {**feeds, **found}.items():
+        assert context.set_tensor_address(name, array.ctypes.data)
+    assert context.execute_async_v3(0)
+    return found
+
+
+def test_names_of_layers_without_a_name():
+    _, network = begin()
+    x = network.add_input("x", trt.float32, (1, 4, 8, 8))
+    kernel = trt.Weights(np.ones((2, 4, 3, 3), "f4"))
+    convolution = network.add_convolution_nd(x, 2, (3, 3), kernel)
+    assert convolution.name == "(Unnamed Layer* 0) [Convolution]"
+    assert convolution.get_output(0).name == "(Unnamed Layer* 0) [Convolution]_output"
+    top = network.add_topk(convolution.get_output(0), trt.TopKOperation.MAX, 2, 2)
+    assert [top.get_output(i).name for i in (0, 1)] == [f"(Unnamed Layer* 1) [TopK]_output{end}" for end in ("", " (1)")]
+    product = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, x, trt.MatrixOperation.TRANSPOSE)
+    assert product.name == "(Unnamed Layer* 2) [Matrix Multiply]"
+    quantized = network.add_dynamic_quantize(network.add_input("q", trt.float32, (4, 16)), 1, 16, trt.fp8, trt.float32)
+    assert quantized.get_output(1).name == "(Unnamed Layer* 3) [DynamicQuantize]_output_1"
+    loop = network.add_loop()
+    limit = loop.add_trip_limit(network.add_constant((), np.array(3, "i4")).get_output(0), trt.TripLimit.COUNT)
+    assert limit.name == "(Unnamed Layer* 5) [TripLimit]" and loop.add_recurrence(x).name == "(Unnamed Layer* 6) [Recurrence]"
+    convolution.name = "mine"                           # tensors keep their names
+    assert convolution.name == "mine" and convolution.get_output(0).name == "(Unnamed Layer* 0) [Convolution]_output"
+
+
+def test_what_dir_lists_can_be_read():
+    """Tools that save networks read all that dir() lists, and call what needs no argument."""
+    builder, network = begin()
+    layer = network.add_activation(network.add_input("x", trt.float32, (2,)), trt.ActivationType.RELU)
+    config = builder.create_builder_config()
+    listed = {type(thing).__name__: [n for n in dir(thing) if not n.startswith("_")] for thing in (builder, network, config, layer)}
+    assert "add_activation" in listed["INetworkDefinition"] and "add_fully_connected" not in listed["INetworkDefinition"]
+    assert {"alpha", "beta", "type", "name"} < set(listed["IActivationLayer"]) and "operator" not in listed["IActivationLayer"]
+    for word in ("build_cuda_engine", "build_engine", "fp16_mode", "say", "fail", "max_batch_size"):
+        assert word not in listed["Builder"] and hasattr(builder, word), word
+    assert "max_workspace_size" not in listed["IBuilderConfig"]
+    for name in listed["Builder"]:
+        getattr(builder, name)
+    engine = engine_of(builder, network, layer.get_output(0))
+    assert "get_tensor_name" in dir(engine) and "get_binding_name" not in dir(engine) and engine.get_binding_name(0) == "x"
+    assert "execute_async_v3" in dir(engine.create_execution_context())
+
+
+def test_shuffles_that_do_not_reshape():
+    """The sizes of a reshape that nobody has set have no length: what saves networks knows it by the exception."""
+    _, network = begin()
+    layer = network.add_shuffle(network.add_input("x", trt.float32, (1, 1)))
+    rig.raises(ValueError, len, layer.reshape_dims)
+    rig.raises(ValueError, list, layer.reshape_dims)
+    layer.reshape_dims = ()
+    assert layer.reshape_dims == () and tuple(layer.get_output(0).shape) == ()
+    layer.reshape_dims = (1, -1)
+    assert layer.reshape_dims == (1, -1) and network.get_layer(0).metadata == ""
+
+
+def test_cache_updates_in_place():
+    builder, network = begin(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    shapes = {"cache": (1, 2, 8, 4), "update": (1, 2, 2, 4), "at": (1,)}
+    inputs = [network.add_input(name, trt.int32 if name == "at" else trt.float16, shape) for name, shape in shapes.items()]
+    output = network.add_kv_cache_update(*inputs, trt.KVCacheMode.LINEAR).get_output(0)
+    output.name = "new"
+    plain = network.add_identity(inputs[1]).get_output(0)
+    plain.name = "same"
+    engine = engine_of(builder, network, output, plain)
+    assert engine.get_aliased_input_tensor("new") == "cache" and engine.get_aliased_input_tensor("same") is None
+    cache, update, at = np.zeros(shapes["cache"], "f2"), np.ones(shapes["update"], "f2"), np.array([3], "i4")
+    context, same = engine.create_execution_context(), np.zeros(shapes["update"], "f2")
+    for name, array in (("cache", cache), ("new", cache), ("update", update), ("at", at), ("same", same)):
+        context.set_tensor_address(name, array.ctypes.data)
+    assert context.execute_async_v3(0) and (cache[:, :, 3:5] == 1).all() and cache.sum() == update.sum()
+
+
+def test_models_that_were_asked_about_are_in_the_network():
+    """supports_model_v2 leaves the model in the network, as upstream; parse after it does not add it twice."""
+    model = open(rig.DIGITS, "rb").read()
+    builder, network = begin()
+    parser = trt.OnnxParser(network, QUIET)
+    assert parser.supports_model_v2(model) and network.num_inputs == 1
+    nodes = parser.get_subgraph_nodes(0)
+    assert parser.num_subgraphs == 1 and parser.is_subgraph_supported(0) and len(nodes) > 3
+    count = network.num_layers
+    assert parser.parse(model) and network.num_layers == count and parser.get_subgraph_nodes(0) == nodes
+    assert parser.num_subgraphs == 1
+
+
+def test_texts_that_scripts_print():
+    builder, network = begin()
+    x = network.add_input("x", trt.float32, (-1, 4))
+    x.set_dimension_name(0, "Batch Size")
+    assert x.get_dimension_name(0) == "Batch Size" and x.get_dimension_name(1) == ""
+    x.shape = (2, 4)
+    engine = engine_of(builder, network, network.add_identity(x).get_output(0))
+    assert engine.get_tensor_format_desc("x") == "Row major linear FP32 format (kLINEAR)"
+    assert engine.create_execution_context().debug_sync is False
+
+
+def test_codes_of_errors():
+    builder, network = begin()
+    builder.error_recorder = recorder = Recorder()
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is None
+    engine = engine_of(builder, network, network.add_identity(network.add_input("x", trt.float32, (2,))).get_output(0))
+    assert engine.create_execution_context().execute_async_v3(0) is False            # no address
+    assert recorder.codes == [trt.ErrorCodeTRT.INVALID_CONFIG, trt.ErrorCodeTRT.INVALID_ARGUMENT]
+
+
+rig.main(__name__)
