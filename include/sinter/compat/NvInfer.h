@@ -58,8 +58,9 @@ class IIfConditional : public detail::reporter {
 /* A network: its layers and tensors live as long as it does. */
 class INetworkDefinition : public detail::reporter {
   public:
-    INetworkDefinition(IBuilder &builder, ILogger *logger, NetworkDefinitionCreationFlags flags)
-        : reporter(logger), builder_(builder), flags_(flags), net_(::getPluginRegistry()->environment())
+    INetworkDefinition(IBuilder &builder, ILogger *logger, NetworkDefinitionCreationFlags flags, bool hides_batch)
+        : reporter(logger), builder_(builder), flags_(flags), net_(::getPluginRegistry()->environment()),
+          hidden_(hides_batch)
     {
         if (getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED))
             sinter::call(sinter_network_set_strongly_typed, net_.get(), 1u);
@@ -68,8 +69,12 @@ class INetworkDefinition : public detail::reporter {
 
     ITensor *addInput(char const *name, DataType type, Dims const &dims) noexcept
     {
-        return guard(static_cast<ITensor *>(nullptr),
-                     [&] { return wrap(net_.add_input(name, detail::from(type), detail::from(dims)).get()); });
+        return guard(static_cast<ITensor *>(nullptr), [&] {
+            const sinter::dims shape = detail::from(detail::show_batch(dims, hidden_, -1));
+            sinter_network_tensor *const made = net_.add_input(name, detail::from(type), shape).get();
+            if (hidden_) sinter::call(sinter_network_tensor_set_dim_name, made, 0u, "batch");
+            return wrap(made);
+        });
     }
     void markOutput(ITensor &t) noexcept
     {
@@ -127,6 +132,12 @@ class INetworkDefinition : public detail::reporter {
 /* clang-format off */
 #define ADD(Class, Name, parameters, kind, ...) \
     Class *add##Name parameters noexcept { return add<Class>([&] { return net_.add_##kind(__VA_ARGS__); }); }
+/* Layers whose axes count the batch: of networks where it is an axis. */
+#define ADD_EXPLICIT(Class, Name, parameters, kind, ...)                                                 \
+    Class *add##Name parameters noexcept                                                                 \
+    {                                                                                                    \
+        return add<Class>([&] { return needs_batch_axis("add" #Name), net_.add_##kind(__VA_ARGS__); });   \
+    }
     ADD(IConvolutionLayer, ConvolutionNd, (ITensor &x, int64_t maps, Dims const &kernel, Weights w, Weights bias),
         convolution,
         edge(x), maps, detail::from(kernel), weights(w), weights(bias))
@@ -149,14 +160,17 @@ class INetworkDefinition : public detail::reporter {
     ADD(ILRNLayer, LRN, (ITensor &x, int64_t window, float alpha, float beta, float k), lrn, edge(x), window, alpha,
         beta, k)
     ADD(IScaleLayer, Scale, (ITensor &x, ScaleMode mode, Weights shift, Weights scale, Weights power), scale, edge(x),
-        to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), 1)
+        to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power),
+        hidden_ ? std::max(x.getDimensions().nbDims - 3, 0) + 1 : 1)
     ADD(IScaleLayer, ScaleNd, (ITensor &x, ScaleMode mode, Weights shift, Weights scale, Weights power, int32_t axis),
         scale,
-        edge(x), to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), axis)
-    ADD(ISoftMaxLayer, SoftMax, (ITensor &x), softmax, edge(x), 0)
-    ADD(IRaggedSoftMaxLayer, RaggedSoftMax, (ITensor &x, ITensor &bounds), ragged_softmax, edge(x), edge(bounds))
+        edge(x), to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), axis + hidden_)
+    ADD(ISoftMaxLayer, SoftMax, (ITensor &x), softmax, edge(x),
+        hidden_ ? 2u << std::max(x.getDimensions().nbDims - 3, 0) : 0)
+    ADD_EXPLICIT(IRaggedSoftMaxLayer, RaggedSoftMax, (ITensor &x, ITensor &bounds), ragged_softmax, edge(x),
+        edge(bounds))
     ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation, edges(x, count),
-        count > 0 ? std::max(x[0]->getDimensions().nbDims - 3, 0) : 0)
+        (count > 0 ? std::max(x[0]->getDimensions().nbDims - 3, 0) : 0) + hidden_)
     ADD(IElementWiseLayer, ElementWise, (ITensor &a, ITensor &b, ElementWiseOperation op), elementwise, edge(a),
         edge(b),
         to<sinter_elementwise>(op))
@@ -165,74 +179,98 @@ class INetworkDefinition : public detail::reporter {
         detail::from(post).data())
     ADD(IShuffleLayer, Shuffle, (ITensor &x), shuffle, edge(x))
     ADD(IReduceLayer, Reduce, (ITensor &x, ReduceOperation op, uint32_t axes, bool keep), reduce, edge(x),
-        to<sinter_reduction>(op), axes, keep)
+        to<sinter_reduction>(op), axes << hidden_, keep)
     ADD(ITopKLayer, TopK, (ITensor &x, TopKOperation op, int32_t k, uint32_t axes,
         DataType indices = DataType::kINT32), topk,
-        edge(x), to<sinter_topk>(op), k, axes, detail::from(indices))
-    ADD(IGatherLayer, Gather, (ITensor &data, ITensor &indices, int32_t axis), gather, edge(data), edge(indices),
+        edge(x), to<sinter_topk>(op), k, axes << hidden_, detail::from(indices))
+    ADD_EXPLICIT(IGatherLayer, Gather, (ITensor &data, ITensor &indices, int32_t axis), gather, edge(data),
+        edge(indices),
         SINTER_GATHER_DEFAULT, axis)
-    ADD(IGatherLayer, GatherV2, (ITensor &data, ITensor &indices, GatherMode mode), gather, edge(data), edge(indices),
+    ADD_EXPLICIT(IGatherLayer, GatherV2, (ITensor &data, ITensor &indices, GatherMode mode), gather, edge(data),
+        edge(indices),
         to<sinter_gather>(mode), 0)
     ADD(IMatrixMultiplyLayer, MatrixMultiply, (ITensor &a, MatrixOperation op_a, ITensor &b, MatrixOperation op_b),
         matrix_multiply, edge(a), to<sinter_matrix>(op_a), edge(b), to<sinter_matrix>(op_b))
-    ADD(IConstantLayer, Constant, (Dims const &dims, Weights w), constant, constant(dims, w), 0)
-    ADD(ISliceLayer, Slice, (ITensor &x, Dims const &start, Dims const &size, Dims const &stride), slice, edge(x),
-        detail::from(start), detail::from(size).data(), detail::from(stride).data())
-    ADD(IShapeLayer, Shape, (ITensor &x), shape, edge(x))
+    ADD(IConstantLayer, Constant, (Dims const &dims, Weights w), constant,
+        constant(detail::show_batch(dims, hidden_, 1), w), 0)
+    ADD_EXPLICIT(IShapeLayer, Shape, (ITensor &x), shape, edge(x))
     ADD(IIdentityLayer, Identity, (ITensor &x), identity, edge(x))
     ADD(ICastLayer, Cast, (ITensor &x, DataType type), cast, edge(x), detail::from(type))
     ADD(IParametricReLULayer, ParametricReLU, (ITensor &x, ITensor &slopes), parametric_relu, edge(x), edge(slopes))
     ADD(ISelectLayer, Select, (ITensor &condition, ITensor &a, ITensor &b), select, edge(condition), edge(a), edge(b))
-    ADD(ISqueezeLayer, Squeeze, (ITensor &x, ITensor &axes), squeeze, edge(x), edge(axes))
-    ADD(IUnsqueezeLayer, Unsqueeze, (ITensor &x, ITensor &axes), unsqueeze, edge(x), edge(axes))
+    ADD_EXPLICIT(ISqueezeLayer, Squeeze, (ITensor &x, ITensor &axes), squeeze, edge(x), edge(axes))
+    ADD_EXPLICIT(IUnsqueezeLayer, Unsqueeze, (ITensor &x, ITensor &axes), unsqueeze, edge(x), edge(axes))
     ADD(IResizeLayer, Resize, (ITensor &x), resize, edge(x))
-    ADD(IFillLayer, Fill, (Dims const &dims, FillOperation op, DataType type = DataType::kFLOAT), fill,
+    ADD_EXPLICIT(IFillLayer, Fill, (Dims const &dims, FillOperation op, DataType type = DataType::kFLOAT), fill,
         detail::from(dims),
         to<sinter_fill>(op), detail::from(type))
     ADD(IAssertionLayer, Assertion, (ITensor &condition, char const *message), assertion, edge(condition),
         std::string(message))
-    ADD(IQuantizeLayer, Quantize, (ITensor &x, ITensor &scale, DataType type = DataType::kINT8), quantize, edge(x),
+    ADD_EXPLICIT(IQuantizeLayer, Quantize, (ITensor &x, ITensor &scale, DataType type = DataType::kINT8),
+        quantize, edge(x),
         edge(scale),
         detail::from(type))
-    ADD(IDequantizeLayer, Dequantize, (ITensor &x, ITensor &scale, DataType type = DataType::kFLOAT), dequantize,
+    ADD_EXPLICIT(IDequantizeLayer, Dequantize, (ITensor &x, ITensor &scale, DataType type = DataType::kFLOAT),
+        dequantize,
         edge(x),
         edge(scale), detail::from(type))
-    ADD(IDynamicQuantizeLayer, DynamicQuantize, (ITensor &x, int32_t axis, int32_t block, DataType type,
+    ADD_EXPLICIT(IDynamicQuantizeLayer, DynamicQuantize, (ITensor &x, int32_t axis, int32_t block, DataType type,
         DataType scale),
         dynamic_quantize, edge(x), sinter::edge(), axis, block, detail::from(type), detail::from(scale))
-    ADD(IScatterLayer, Scatter, (ITensor &data, ITensor &indices, ITensor &updates, ScatterMode mode), scatter,
+    ADD_EXPLICIT(IScatterLayer, Scatter, (ITensor &data, ITensor &indices, ITensor &updates, ScatterMode mode), scatter,
         edge(data),
         edge(indices), edge(updates), to<sinter_scatter>(mode))
-    ADD(IEinsumLayer, Einsum, (ITensor *const *x, int32_t count, char const *equation), einsum, edges(x, count),
+    ADD_EXPLICIT(IEinsumLayer, Einsum, (ITensor *const *x, int32_t count, char const *equation),
+        einsum, edges(x, count),
         std::string(equation))
-    ADD(IOneHotLayer, OneHot, (ITensor &indices, ITensor &values, ITensor &depth, int32_t axis), one_hot, edge(indices),
+    ADD_EXPLICIT(IOneHotLayer, OneHot, (ITensor &indices, ITensor &values, ITensor &depth, int32_t axis),
+        one_hot, edge(indices),
         edge(values), edge(depth), axis)
-    ADD(INonZeroLayer, NonZero, (ITensor &x, DataType indices = DataType::kINT32), non_zero, edge(x),
+    ADD_EXPLICIT(INonZeroLayer, NonZero, (ITensor &x, DataType indices = DataType::kINT32), non_zero, edge(x),
         detail::from(indices))
-    ADD(IGridSampleLayer, GridSample, (ITensor &x, ITensor &grid), grid_sample, edge(x), edge(grid))
-    ADD(INMSLayer, NMS, (ITensor &boxes, ITensor &scores, ITensor &most, DataType indices = DataType::kINT32), nms,
+    ADD_EXPLICIT(IGridSampleLayer, GridSample, (ITensor &x, ITensor &grid), grid_sample, edge(x), edge(grid))
+    ADD_EXPLICIT(INMSLayer, NMS, (ITensor &boxes, ITensor &scores, ITensor &most,
+        DataType indices = DataType::kINT32), nms,
         edge(boxes),
         edge(scores), edge(most), detail::from(indices))
-    ADD(IReverseSequenceLayer, ReverseSequence, (ITensor &x, ITensor &lengths), reverse_sequence, edge(x),
+    ADD_EXPLICIT(IReverseSequenceLayer, ReverseSequence, (ITensor &x, ITensor &lengths), reverse_sequence, edge(x),
         edge(lengths))
-    ADD(INormalizationLayer, Normalization, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes), normalization,
+    ADD_EXPLICIT(INormalizationLayer, Normalization, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes),
+        normalization,
         edge(x),
         edge(scale), edge(bias), axes)
-    ADD(ICumulativeLayer, Cumulative, (ITensor &x, ITensor &axis, CumulativeOperation op, bool exclusive, bool reverse),
+    ADD_EXPLICIT(ICumulativeLayer, Cumulative, (ITensor &x, ITensor &axis, CumulativeOperation op, bool exclusive,
+        bool reverse),
         cumulative, edge(x), edge(axis), to<sinter_cumulative>(op), exclusive, reverse)
-    ADD(IAttention, Attention, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op, bool is_causal),
+    ADD_EXPLICIT(IAttention, Attention, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op,
+        bool is_causal),
         attention,
         edge(q), edge(k), edge(v), to<sinter_norm_op>(op), is_causal ? SINTER_CAUSAL_UPPER_LEFT : SINTER_CAUSAL_NONE)
-    ADD(IAttention, AttentionV2, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op, CausalMaskKind kind),
+    ADD_EXPLICIT(IAttention, AttentionV2, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op,
+        CausalMaskKind kind),
         attention, edge(q), edge(k), edge(v), to<sinter_norm_op>(op), to<sinter_causal>(kind))
-    ADD(IMoELayer, MoE, (ITensor &hidden, ITensor &experts, ITensor &scores), moe, edge(hidden), edge(experts),
+    ADD_EXPLICIT(IMoELayer, MoE, (ITensor &hidden, ITensor &experts, ITensor &scores), moe, edge(hidden), edge(experts),
         edge(scores))
-    ADD(IRotaryEmbeddingLayer, RotaryEmbedding, (ITensor &x, ITensor &cos, ITensor &sin, bool interleaved, int32_t dim),
+    ADD_EXPLICIT(IRotaryEmbeddingLayer, RotaryEmbedding, (ITensor &x, ITensor &cos, ITensor &sin, bool interleaved,
+        int32_t dim),
         rotary_embedding, edge(x), edge(cos), edge(sin), interleaved, dim)
-    ADD(IKVCacheUpdateLayer, KVCacheUpdate, (ITensor &cache, ITensor &update, ITensor &rows, KVCacheMode mode),
+    ADD_EXPLICIT(IKVCacheUpdateLayer, KVCacheUpdate, (ITensor &cache, ITensor &update, ITensor &rows, KVCacheMode mode),
         kv_cache_update, edge(cache), edge(update), edge(rows), to<sinter_cache_mode>(mode))
 #undef ADD
+#undef ADD_EXPLICIT
     /* clang-format on */
+    ISliceLayer *addSlice(ITensor &x, Dims const &start, Dims const &size, Dims const &stride) noexcept
+    {
+        ISliceLayer *const made = add<ISliceLayer>([&] {
+            return net_.add_slice(edge(x), detail::from(start), detail::from(size).data(),
+                                  detail::from(stride).data());
+        });
+        if (!made || !hidden_) return made;
+        sinter::dims axes;
+        for (int64_t i = 0; i < start.nbDims; i++) axes.push_back(i + 1);
+        (void)attempt([&] { sinter::layer(made->get()).set("axes", axes); });
+        return made;
+    }
     INormalizationLayer *addNormalizationV2(ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes) noexcept
     {
         INormalizationLayer *const made = addNormalization(x, scale, bias, axes);
@@ -275,6 +313,7 @@ class INetworkDefinition : public detail::reporter {
                                 IPluginV3 &plugin) noexcept
     {
         IPluginV3Layer *const layer = add<IPluginV3Layer>([&] {
+            needs_batch_axis("addPluginV3");
             if (shapes) throw sinter::error(SINTER_UNSUPPORTED, "plugins take no shape inputs: give them as inputs");
             auto *core = static_cast<IPluginV3OneCore *>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
             auto *build = static_cast<IPluginV3OneBuild *>(plugin.getCapabilityInterface(PluginCapabilityType::kBUILD));
@@ -290,7 +329,8 @@ class INetworkDefinition : public detail::reporter {
     }
     ILoop *addLoop() noexcept
     {
-        return guard(static_cast<ILoop *>(nullptr), [&] { return wrap(net_.add_loop().get()); });
+        return guard(static_cast<ILoop *>(nullptr),
+                     [&] { return needs_batch_axis("addLoop"), wrap(net_.add_loop().get()); });
     }
     IIfConditional *addIfConditional() noexcept
     {
@@ -323,7 +363,7 @@ class INetworkDefinition : public detail::reporter {
         (void)attempt([&] { sinter::call(sinter_network_set_name, net_.get(), name); });
     }
     char const *getName() const noexcept { return sinter_network_name(net_.get()); }
-    bool hasImplicitBatchDimension() const noexcept { return false; }
+    bool hasImplicitBatchDimension() const noexcept { return hidden_ != 0; }
     NetworkDefinitionCreationFlags getFlags() const noexcept { return flags_; }
     bool getFlag(NetworkDefinitionCreationFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
     IBuilder &getBuilder() const noexcept { return builder_; }
@@ -331,8 +371,21 @@ class INetworkDefinition : public detail::reporter {
 
     /* ---- for the other classes ---- */
     sinter::network &net() { return net_; }
-    /* f(), with the debug tensors as outputs of the network, whose names say what they are. */
-    template <class F> sinter::buffer with_debug_outputs(F f)
+    int32_t hidden() const { return hidden_; }
+    /* Sizes of a resized tensor as a tensor, whose first is the batch of x. */
+    sinter::edge sizes_behind_batch(ITensor const &x, Dims const &dims)
+    {
+        const sinter::dims size = detail::from(dims);
+        const sinter::edge shape = net_.add_shape(edge(x)).output(0);
+        const sinter::dims zero{ 0 }, one{ 1 };
+        const sinter::edge batch = net_.add_slice(shape, zero, one.data(), one.data()).output(0);
+        sinter::tensor rest(SINTER_DTYPE_I64, { static_cast<int64_t>(size.size()) });
+        std::memcpy(rest.data(), size.data(), rest.size_bytes());
+        const std::vector<sinter::edge> parts{ batch, net_.add_constant(rest, 0).output(0) };
+        return net_.add_concatenation(parts, 0).output(0);
+    }
+    /* f(), with the debug tensors and the mark of an implicit batch as outputs, whose names say what they are. */
+    template <class F> sinter::buffer with_marked_outputs(F f)
     {
         struct outputs {
             sinter_network *network;
@@ -351,6 +404,12 @@ class INetworkDefinition : public detail::reporter {
             sinter::edge(copy.output(0)).set_name(std::string(detail::DEBUG_MARK) + t->getName());
             net_.mark_output(copy.output(0));
         }
+        if (hidden_) {
+            const sinter::layer mark = net_.add_constant(sinter::tensor(SINTER_DTYPE_I64, { 1 }), 0);
+            added.made.push_back(mark.get());
+            sinter::edge(mark.output(0)).set_name(detail::IMPLICIT_BATCH);
+            net_.mark_output(mark.output(0));
+        }
         return f();
     }
     ILoop *wrap(sinter_loop *c) { return wrap(loops_, c); }
@@ -359,7 +418,7 @@ class INetworkDefinition : public detail::reporter {
     {
         if (!c) return nullptr;
         auto &made = tensors_[c];
-        if (!made) made = std::make_unique<ITensor>(c, logger_);
+        if (!made) made = std::make_unique<ITensor>(c, logger_, hidden_);
         return made.get();
     }
     ILayer *wrap(sinter_layer *c);
@@ -417,11 +476,18 @@ class INetworkDefinition : public detail::reporter {
     /* The last two sizes of a tensor that a fully connected layer reads. */
     static sinter::dims plane(ITensor const &x)
     {
-        const Dims d = x.getDimensions();
-        if (d.nbDims != 4 || d.d[2] < 1 || d.d[3] < 1)
+        const sinter_network_shape s = edge(x).shape();
+        if (s.rank != 4 || s.dim[2] < 1 || s.dim[3] < 1)
             throw sinter::error(SINTER_UNSUPPORTED,
                                 "addFullyConnected takes tensors [N, C, H, W] of known H and W: addMatrixMultiply");
-        return { d.d[2], d.d[3] };
+        return { s.dim[2], s.dim[3] };
+    }
+    void needs_batch_axis(char const *call) const
+    {
+        if (hidden_)
+            throw sinter::error(SINTER_UNSUPPORTED, std::string(call) + " in a network with an implicit batch: make it "
+                                                                        "with NetworkDefinitionCreationFlag::"
+                                                                        "kEXPLICIT_BATCH");
     }
     template <class To, class From> static To to(From value) { return static_cast<To>(value); }
     template <class F> bool mark(F function, ITensor &t, uint32_t is_marked) noexcept
@@ -445,6 +511,7 @@ class INetworkDefinition : public detail::reporter {
     IBuilder &builder_;
     NetworkDefinitionCreationFlags flags_;
     sinter::network net_;
+    int32_t hidden_; /* 1: the batch is axis 0 of all tensors, and not shown */
     std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> tensors_;
     std::map<sinter_layer *, std::unique_ptr<ILayer>> layers_;
     std::vector<void const *> given_;               /* weights of the layer that is being made */
@@ -454,6 +521,16 @@ class INetworkDefinition : public detail::reporter {
     std::map<sinter_loop *, std::unique_ptr<ILoop>> loops_;
     std::map<sinter_conditional *, std::unique_ptr<IIfConditional>> conditionals_;
 };
+
+inline int32_t ILayer::hidden() const noexcept { return network_->hidden(); }
+inline void IResizeLayer::setOutputDimensions(Dims const &dims) noexcept
+{
+    if (!hidden()) return (void)put_dims("size", dims);
+    (void)attempt([&] {
+        const sinter::edge sizes = network()->sizes_behind_batch(*getInput(0), dims);
+        sinter::call(sinter_layer_set_input, get(), 1u, sizes.get());
+    });
+}
 
 inline ITensor *ILayer::getInput(int32_t i) const noexcept
 {

@@ -52,7 +52,7 @@ template <class Engine> class engine_bindings {
     int32_t getBindingVectorizedDim(int32_t) const noexcept { return -1; }
     bool isShapeBinding(int32_t index) const noexcept { return self().isShapeInferenceIO(getBindingName(index)); }
     bool isExecutionBinding(int32_t) const noexcept { return true; }
-    int32_t getMaxBatchSize() const noexcept { return 1; }
+    int32_t getMaxBatchSize() const noexcept { return self().max_batch(); }
     /* Selector is OptProfileSelector, which is declared later. */
     template <class Selector> Dims getProfileDimensions(int32_t index, int32_t profile, Selector select) const noexcept
     {
@@ -80,10 +80,15 @@ template <class Context> class context_bindings {
     {
         return self().setOptimizationProfileAsync(profile, nullptr);
     }
-    /* The batch is an axis of the model. */
-    bool execute(int32_t, void *const *bindings) noexcept { return self().executeV2(bindings); }
-    bool enqueue(int32_t, void *const *bindings, cudaStream_t stream, cudaEvent_t *consumed) noexcept
+    /* The batch counts where it is implicit; else it is an axis of the model. */
+    bool execute(int32_t batch, void *const *bindings) noexcept
     {
+        self().set_batch(batch);
+        return self().executeV2(bindings);
+    }
+    bool enqueue(int32_t batch, void *const *bindings, cudaStream_t stream, cudaEvent_t *consumed) noexcept
+    {
+        self().set_batch(batch);
         return self().enqueueV2(bindings, stream, consumed);
     }
 

@@ -286,6 +286,7 @@ class IBuilderConfig {
 
   private:
     friend class IBuilder;
+    void put_flag(BuilderFlag f, bool is_on) noexcept { is_on ? setFlag(f) : clearFlag(f); }
     uint64_t flags_ = uint64_t(1) << static_cast<int>(BuilderFlag::kTF32);
     std::vector<IOptimizationProfile const *> profiles_;
     IOptimizationProfile const *calibration_profile_ = nullptr;
@@ -304,11 +305,16 @@ class IBuilderConfig {
 class IBuilder : public detail::reporter {
   public:
     explicit IBuilder(ILogger &logger) : reporter(&logger) { detail::last_logger() = &logger; }
-    INetworkDefinition *createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
+    /* version is TensorRT's of which the program is: before 10, a network has an implicit batch unless a flag says
+     * otherwise. */
+    INetworkDefinition *createNetworkV2(NetworkDefinitionCreationFlags flags,
+                                        int32_t version = NV_TENSORRT_MAJOR) noexcept
     {
+        const bool is_explicit = version >= 10 || flags >> int(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH) & 1;
         return guard(static_cast<INetworkDefinition *>(nullptr),
-                     [&] { return new INetworkDefinition(*this, logger_, flags); });
+                     [&] { return new INetworkDefinition(*this, logger_, flags, !is_explicit); });
     }
+    INetworkDefinition *createNetwork() noexcept { return createNetworkV2(0, 7); }
     IBuilderConfig *createBuilderConfig() noexcept { return new (std::nothrow) IBuilderConfig(); }
     /* Owned by the builder. */
     IOptimizationProfile *createOptimizationProfile() noexcept
@@ -322,7 +328,7 @@ class IBuilder : public detail::reporter {
     bool platformHasFastInt8() const noexcept { return true; }
     bool platformHasTf32() const noexcept { return detail::device() != "cpu"; }
     int32_t getMaxDLABatchSize() const noexcept { return 0; }
-    /* The batch is an axis of the network: the number is kept. */
+    /* The largest batch of an engine whose network has an implicit one. Elsewhere the number is kept. */
     void setMaxBatchSize(int32_t size) noexcept { batch_ = size; }
     int32_t getMaxBatchSize() const noexcept { return batch_; }
     int32_t getNbDLACores() const noexcept { return 0; }
@@ -376,6 +382,12 @@ class IBuilder : public detail::reporter {
         IRuntime runtime(*logger_);
         return runtime.deserializeCudaEngine(made->data(), made->size());
     }
+    /* The configuration that the builder had itself, of TensorRT 5 to 7. */
+    void setMaxWorkspaceSize(std::size_t size) noexcept { own_.setMaxWorkspaceSize(size); }
+    void setFp16Mode(bool is_on) noexcept { own_.put_flag(BuilderFlag::kFP16, is_on); }
+    void setInt8Mode(bool is_on) noexcept { own_.put_flag(BuilderFlag::kINT8, is_on); }
+    void setInt8Calibrator(IInt8Calibrator *c) noexcept { own_.setInt8Calibrator(c); }
+    ICudaEngine *buildCudaEngine(INetworkDefinition &network) noexcept { return buildEngineWithConfig(network, own_); }
     void destroy() noexcept { delete this; }
 
   private:
@@ -438,6 +450,15 @@ class IBuilder : public detail::reporter {
         if (config.aux_streams_ == 0) o->branches = SINTER_BRANCHES_OFF;
         const auto workspace = config.pools_.find(MemoryPoolType::kWORKSPACE);
         if (workspace != config.pools_.end()) o->workspace = workspace->second;
+        if (network.hidden()) {
+            o.profiles.emplace_back();
+            for (int32_t i = 0; i < network.getNbInputs(); i++) {
+                ITensor const &t = *network.getInput(i);
+                const auto shape = [&](int64_t n) { return detail::from(detail::show_batch(t.getDimensions(), 1, n)); };
+                o.profiles.back().push_back({ t.getName(), shape(1), shape(batch_), shape(batch_) });
+            }
+            return;
+        }
         for (IOptimizationProfile const *p : config.profiles_) {
             o.profiles.emplace_back();
             for (auto const &s : p->shapes())
@@ -448,7 +469,8 @@ class IBuilder : public detail::reporter {
     /* The shapes in which a calibrator's batches are. */
     sinter::dims batch_shape(ITensor const &input, IBuilderConfig const &config) const
     {
-        sinter::dims shape = detail::from(input.getDimensions());
+        const sinter_network_shape given = sinter::edge(input.get()).shape();
+        sinter::dims shape(given.dim, given.dim + given.rank);
         IOptimizationProfile const *p = config.calibration_profile_ ? config.calibration_profile_
                                         : config.profiles_.empty()  ? nullptr
                                                                     : config.profiles_[0];
@@ -544,7 +566,7 @@ class IBuilder : public detail::reporter {
                 return progress.at(std::string(name), done);
             };
         cache_file cache(config, o);
-        sinter::buffer made = network.with_debug_outputs([&] { return network.net().build(o); });
+        sinter::buffer made = network.with_marked_outputs([&] { return network.net().build(o); });
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
@@ -608,6 +630,7 @@ class IBuilder : public detail::reporter {
     };
     std::vector<std::unique_ptr<IOptimizationProfile>> profiles_;
     int32_t batch_ = 1;
+    IBuilderConfig own_;
 };
 
 inline IBuilder *createInferBuilder(ILogger &logger) noexcept { return new (std::nothrow) IBuilder(logger); }

@@ -17,7 +17,18 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         : reporter(engine->getLogger()), engine_(engine), memory_(memory)
     {
         place_ = engine->engine().device() == "cuda" ? SINTER_PLACE_DEVICE : SINTER_PLACE_HOST;
+        set_batch(1);
         context(nullptr); /* memory is there from the start */
+    }
+    /* For the next runs of an engine with an implicit batch. */
+    void set_batch(int32_t batch)
+    {
+        if (!engine_->hasImplicitBatchDimension()) return;
+        for (sinter::io const &io : engine_->io()) {
+            if (!io.is_input) continue;
+            sinter::dims &shape = shapes_[io.name] = io.shape;
+            shape[0] = batch;
+        }
     }
 
     ICudaEngine const &getEngine() const noexcept { return *engine_; }
@@ -70,9 +81,9 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     {
         return guard(ICudaEngine::none(), [&] {
             sinter::io const &io = engine_->known(name);
-            if (!io.is_input) return detail::to_dims(shaped().output_shape(name));
+            if (!io.is_input) return engine_->shown(detail::to_dims(shaped().output_shape(name)));
             const auto set = shapes_.find(name);
-            return detail::to_dims(set == shapes_.end() ? io.shape : set->second);
+            return engine_->shown(detail::to_dims(set == shapes_.end() ? io.shape : set->second));
         });
     }
     Dims getTensorStrides(char const *name) const noexcept

@@ -69,7 +69,8 @@ class IIfConditional;
 /* A tensor of a network. */
 class ITensor : public detail::reporter {
   public:
-    ITensor(sinter_network_tensor *c, ILogger *logger) : reporter(logger), c_(c) {}
+    /* hidden: 1 where the network has an implicit batch, which is axis 0 of the tensor. */
+    ITensor(sinter_network_tensor *c, ILogger *logger, int32_t hidden) : reporter(logger), c_(c), hidden_(hidden) {}
     void setName(char const *name) noexcept
     {
         (void)attempt([&] { sinter::edge(c_).set_name(name); });
@@ -78,7 +79,7 @@ class ITensor : public detail::reporter {
     void setDimensions(Dims const &dims) noexcept
     {
         (void)attempt([&] {
-            const sinter::dims d = detail::from(dims);
+            const sinter::dims d = detail::from(detail::show_batch(dims, hidden_, -1));
             sinter::call(sinter_network_tensor_set_shape, c_, static_cast<uint32_t>(d.size()), d.data());
         });
     }
@@ -86,7 +87,7 @@ class ITensor : public detail::reporter {
     {
         return guard(ICudaEngine::none(), [&] {
             const sinter_network_shape s = sinter::edge(c_).shape();
-            return detail::to_dims(s.dim, s.rank);
+            return detail::hide_batch(detail::to_dims(s.dim, s.rank), hidden_);
         });
     }
     /* Of an input its type; of another tensor the type behind its layer. */
@@ -110,13 +111,16 @@ class ITensor : public detail::reporter {
     bool isExecutionTensor() const noexcept { return true; }
     void setDimensionName(int32_t axis, char const *name) noexcept
     {
-        (void)attempt([&] { sinter::call(sinter_network_tensor_set_dim_name, c_, static_cast<uint32_t>(axis), name); });
+        (void)attempt([&] {
+            sinter::call(sinter_network_tensor_set_dim_name, c_, static_cast<uint32_t>(axis + hidden_), name);
+        });
     }
     char const *getDimensionName(int32_t axis) const noexcept
     {
         return guard(static_cast<char const *>(nullptr), [&]() -> char const * {
             const sinter_network_shape s = sinter::edge(c_).shape();
-            return axis >= 0 && static_cast<uint32_t>(axis) < s.rank ? s.dim_name[axis] : nullptr;
+            const auto at = static_cast<uint32_t>(axis + hidden_);
+            return axis >= 0 && at < s.rank ? s.dim_name[at] : nullptr;
         });
     }
     /* The range of the values, for builds with BuilderFlag::kINT8. It is symmetric: the larger magnitude counts. */
@@ -147,6 +151,7 @@ class ITensor : public detail::reporter {
 
   private:
     sinter_network_tensor *c_;
+    int32_t hidden_;
     float low_ = 0, high_ = 0;
     bool has_range_ = false;
 };
@@ -245,6 +250,8 @@ class ILayer : public detail::reporter {
         });
     }
     INetworkDefinition *network() const { return network_; }
+    /* 1 where axis 0 of each tensor is the implicit batch. */
+    inline int32_t hidden() const noexcept;
     ITensor *get_input(int32_t index) const noexcept { return index < getNbInputs() ? getInput(index) : nullptr; }
     template <class T> bool put(char const *name, T const &value) const noexcept
     {
@@ -321,6 +328,17 @@ class ILayer : public detail::reporter {
 #define OPTIONAL_INPUT(Name, index)                                                                  \
     bool     set##Name(ITensor *tensor) noexcept { return put_input(index, tensor); }                \
     ITensor *get##Name() const noexcept { return get_input(index); }
+/* An axis, and a mask of axes: from behind an implicit batch. */
+#define AXIS(Name, param)                                                                            \
+    void set##Name(int32_t axis) noexcept { (void)put(param, int64_t(axis < 0 ? axis : axis + hidden())); } \
+    int32_t get##Name() const noexcept                                                               \
+    {                                                                                                \
+        const auto axis = static_cast<int32_t>(integer(param));                                      \
+        return axis < hidden() ? axis : axis - hidden();                                             \
+    }
+#define MASK(Name, param)                                                                            \
+    void set##Name(uint32_t axes) noexcept { (void)put(param, int64_t(axes) << hidden()); }          \
+    uint32_t get##Name() const noexcept { return static_cast<uint32_t>(integer(param) >> hidden()); }
 #define REAL(Name, param)                                                                            \
     void  set##Name(float value) noexcept { (void)put(param, static_cast<double>(value)); }          \
     float get##Name() const noexcept { return static_cast<float>(real(param)); }
@@ -387,11 +405,11 @@ LAYER_CLASS(IPoolingLayer, INTEGER(PoolingType, PoolingType, "type") SIZES(Windo
     REAL(BlendFactor, "blend_factor")
     INTEGER(bool, AverageCountExcludesPadding, "average_count_excludes_padding"))
 LAYER_CLASS(ILRNLayer, INTEGER(int64_t, WindowSize, "window_size") REAL(Alpha, "alpha") REAL(Beta, "beta") REAL(K, "k"))
-LAYER_CLASS(IScaleLayer, INTEGER(ScaleMode, Mode, "mode") INTEGER(int32_t, ChannelAxis, "channel_axis")
+LAYER_CLASS(IScaleLayer, INTEGER(ScaleMode, Mode, "mode") AXIS(ChannelAxis, "channel_axis")
     WEIGHTS(Shift, "shift") WEIGHTS(Scale, "scale") WEIGHTS(Power, "power"))
-LAYER_CLASS(ISoftMaxLayer, INTEGER(uint32_t, Axes, "axes"))
+LAYER_CLASS(ISoftMaxLayer, MASK(Axes, "axes"))
 LAYER_CLASS(IRaggedSoftMaxLayer, )
-LAYER_CLASS(IConcatenationLayer, INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(IConcatenationLayer, AXIS(Axis, "axis"))
 LAYER_CLASS(IElementWiseLayer, INTEGER(ElementWiseOperation, Operation, "op"))
 LAYER_CLASS(IUnaryLayer, INTEGER(UnaryOperation, Operation, "op"))
 LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingNd, "post_padding")
@@ -399,10 +417,10 @@ LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingN
 /* A convolution whose kernel is as large as its input. */
 LAYER_CLASS(IFullyConnectedLayer, INTEGER(int64_t, NbOutputChannels, "maps") WEIGHTS(KernelWeights, "kernel")
     WEIGHTS(BiasWeights, "bias"))
-LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") INTEGER(uint32_t, ReduceAxes, "axes")
+LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") MASK(ReduceAxes, "axes")
     INTEGER(bool, KeepDimensions, "keep_dims"))
 LAYER_CLASS(ITopKLayer, INTEGER(TopKOperation, Operation, "op") INTEGER(int32_t, K, "k")
-    INTEGER(uint32_t, ReduceAxes, "axes") TYPE(IndicesType, "indices_type"))
+    MASK(ReduceAxes, "axes") TYPE(IndicesType, "indices_type"))
 LAYER_CLASS(IGatherLayer, INTEGER(GatherMode, Mode, "mode") INTEGER(int32_t, GatherAxis, "axis")
     INTEGER(int32_t, NbElementWiseDims, "num_elementwise_dims"))
 LAYER_CLASS(IMatrixMultiplyLayer,
@@ -411,7 +429,12 @@ LAYER_CLASS(IMatrixMultiplyLayer,
     {
         return static_cast<MatrixOperation>(integer(index ? "op1" : "op0"));
     })
-LAYER_CLASS(IConstantLayer, SIZES(Dimensions, "shape") WEIGHTS(Weights, "weights"))
+LAYER_CLASS(IConstantLayer, WEIGHTS(Weights, "weights")
+    void setDimensions(Dims const &dims) noexcept
+    {
+        (void)attempt([&] { (void)put_dims("shape", detail::show_batch(dims, hidden(), 1)); });
+    }
+    Dims getDimensions() const noexcept { return detail::hide_batch(get_dims("shape"), hidden()); })
 LAYER_CLASS(ISliceLayer, SIZES(Start, "start") SIZES(Size, "size") SIZES(Stride, "stride") SIZES(Axes, "axes")
     INTEGER(SampleMode, Mode, "mode"))
 LAYER_CLASS(IShapeLayer, )
@@ -421,15 +444,19 @@ LAYER_CLASS(IParametricReLULayer, )
 LAYER_CLASS(ISelectLayer, )
 LAYER_CLASS(ISqueezeLayer, )
 LAYER_CLASS(IUnsqueezeLayer, )
-LAYER_CLASS(IResizeLayer, SIZES(OutputDimensions, "size") INTEGER(InterpolationMode, ResizeMode, "mode")
+LAYER_CLASS(IResizeLayer, INTEGER(InterpolationMode, ResizeMode, "mode")
     INTEGER(ResizeCoordinateTransformation, CoordinateTransformation, "coordinate_transformation")
     INTEGER(ResizeSelector, SelectorForSinglePixel, "selector_for_single_pixel")
     INTEGER(ResizeRoundMode, NearestRounding, "nearest_rounding") REAL(CubicCoeff, "cubic_coeff")
     INTEGER(bool, ExcludeOutside, "exclude_outside")
     void setScales(float const *scales, int32_t count) noexcept
     {
-        (void)put("scales", std::vector<double>(scales, scales + count));
+        std::vector<double> all(static_cast<size_t>(hidden()), 1.0);
+        all.insert(all.end(), scales, scales + count);
+        (void)put("scales", all);
     }
+    inline void setOutputDimensions(Dims const &dims) noexcept;
+    Dims getOutputDimensions() const noexcept { return hidden() ? getOutput(0)->getDimensions() : get_dims("size"); }
     /* How many scales there are; they are written where there is room for all. */
     int32_t getScales(int32_t room, float *scales) const noexcept
     {
@@ -437,9 +464,10 @@ LAYER_CLASS(IResizeLayer, SIZES(OutputDimensions, "size") INTEGER(InterpolationM
             uint32_t count = 0;
             double all[Dims::MAX_DIMS];
             sinter::call(sinter_layer_get_reals, get(), "scales", all, uint32_t(Dims::MAX_DIMS), &count);
-            for (uint32_t i = 0; scales && static_cast<int32_t>(count) <= room && i < count; i++)
-                scales[i] = static_cast<float>(all[i]);
-            return count ? static_cast<int32_t>(count) : -1;
+            const int32_t given = static_cast<int32_t>(count) - hidden();
+            for (int32_t i = 0; scales && given <= room && i < given; i++)
+                scales[i] = static_cast<float>(all[i + hidden()]);
+            return given > 0 ? given : -1;
         });
     }
     void setAlignCorners(bool is_aligned) noexcept
@@ -597,26 +625,57 @@ private:
         fail(SINTER_UNSUPPORTED, "activations of experts are quantised by one scale: setQuantizationStatic");
     })
 LAYER_CLASS(IDistCollectiveLayer, )
-LAYER_CLASS(IShuffleLayer, SIZES(ReshapeDimensions, "reshape") INTEGER(bool, ZeroIsPlaceholder, "zero_is_placeholder")
-    void setFirstTranspose(Permutation p) noexcept { transpose("first_transpose", p); }
-    void setSecondTranspose(Permutation p) noexcept { transpose("second_transpose", p); }
+LAYER_CLASS(IShuffleLayer, INTEGER(bool, ZeroIsPlaceholder, "zero_is_placeholder")
+    void setReshapeDimensions(Dims const &dims) noexcept
+    {
+        (void)attempt([&] { (void)put_dims("reshape", detail::show_batch(dims, hidden(), 0)); });
+        if (has_second_) setSecondTranspose(second_);
+    }
+    Dims getReshapeDimensions() const noexcept { return detail::hide_batch(get_dims("reshape"), hidden()); }
+    void setInput(int32_t index, ITensor &tensor) noexcept
+    {
+        ILayer::setInput(index, tensor);
+        if (has_second_) setSecondTranspose(second_);
+    }
+    void setFirstTranspose(Permutation p) noexcept
+    {
+        (void)attempt([&] { transpose("first_transpose", p, sinter::layer(get()).input(0).shape().rank); });
+    }
+    /* Of what the reshaping gives, whose rank may be said later. */
+    void setSecondTranspose(Permutation p) noexcept
+    {
+        second_ = p;
+        has_second_ = true;
+        (void)attempt([&] { transpose("second_transpose", p, rank_between()); });
+    }
     Permutation getFirstTranspose() const noexcept { return transposed("first_transpose"); }
     Permutation getSecondTranspose() const noexcept { return transposed("second_transpose"); }
 private:
-    void transpose(char const *name, Permutation const &p) noexcept
+    uint32_t rank_between() const
     {
-        (void)attempt([&] {
-            const uint32_t rank = sinter::layer(get()).input(0).shape().rank;
-            sinter::layer(get()).set(name, sinter::dims(p.order, p.order + std::min(rank, uint32_t(Dims::MAX_DIMS))));
-        });
+        const sinter::layer layer(get());
+        if (getNbInputs() > 1 && getInput(1)) return static_cast<uint32_t>(layer.input(1).shape().dim[0]);
+        const size_t given = layer.get_ints("reshape").size();
+        return given ? static_cast<uint32_t>(given) : layer.input(0).shape().rank;
+    }
+    void transpose(char const *name, Permutation const &p, uint32_t rank)
+    {
+        sinter::dims order;
+        for (int32_t i = 0; i < hidden(); i++) order.push_back(i);
+        for (uint32_t i = 0; order.size() < rank && i < uint32_t(Dims::MAX_DIMS); i++)
+            order.push_back(p.order[i] + hidden());
+        sinter::layer(get()).set(name, order);
     }
     Permutation transposed(char const *name) const noexcept
     {
         const Dims d = get_dims(name);
         Permutation made;
-        for (int32_t i = 0; i < d.nbDims; i++) made.order[i] = static_cast<int32_t>(d.d[i]);
+        for (int32_t i = hidden(); i < d.nbDims; i++)
+            made.order[i - hidden()] = static_cast<int32_t>(d.d[i]) - hidden();
         return made;
-    })
+    }
+    Permutation second_;
+    bool has_second_ = false;)
 /* A clone of the plugin that the network was given. */
 #define PLUGIN_CLASS(Name, Plugin)                                                                   \
     LAYER_CLASS(Name,                                                                                \
@@ -638,6 +697,8 @@ DERIVED_CLASS(IIfConditionalInputLayer, IIfConditionalBoundaryLayer, )
 DERIVED_CLASS(IIfConditionalOutputLayer, IIfConditionalBoundaryLayer, )
 
 #undef INTEGER
+#undef AXIS
+#undef MASK
 #undef CHOICE
 #undef OPTIONAL_INPUT
 #undef REAL

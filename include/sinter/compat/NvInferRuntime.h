@@ -143,7 +143,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
     Dims getTensorShape(char const *name) const noexcept
     {
-        return guard(none(), [&] { return detail::to_dims(known(name).shape); });
+        return guard(none(), [&] { return shown(detail::to_dims(known(name).shape)); });
     }
     DataType getTensorDataType(char const *name) const noexcept
     {
@@ -161,9 +161,9 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         return guard(none(), [&] {
             for (sinter::io const &io : engine_.inputs(static_cast<uint32_t>(profile)))
                 if (io.name == name)
-                    return detail::to_dims(select == OptProfileSelector::kMIN   ? io.min
-                                           : select == OptProfileSelector::kOPT ? io.opt
-                                                                                : io.max);
+                    return shown(detail::to_dims(select == OptProfileSelector::kMIN   ? io.min
+                                                 : select == OptProfileSelector::kOPT ? io.opt
+                                                                                      : io.max));
             throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no input '") + name + "'");
         });
     }
@@ -182,7 +182,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         });
     }
     EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
-    bool hasImplicitBatchDimension() const noexcept { return false; }
+    bool hasImplicitBatchDimension() const noexcept { return hidden_ != 0; }
     ProfilingVerbosity getProfilingVerbosity() const noexcept { return ProfilingVerbosity::kDETAILED; }
     HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
     {
@@ -262,6 +262,9 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     void destroy() noexcept { delete this; }
 
     /* ---- for the other classes ---- */
+    Dims shown(Dims const &dims) const { return detail::hide_batch(dims, hidden_); }
+    /* The largest batch where it is implicit, else 1. */
+    int32_t max_batch() const { return max_batch_; }
     sinter::engine const &engine() const { return engine_; }
     sinter::io const *find(char const *name) const
     {
@@ -304,7 +307,10 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         io_ = std::make_shared<std::vector<sinter::io>>();
         debug_ = std::make_shared<std::vector<sinter::io>>();
         for (sinter::io const &io : engine_.values())
-            (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
+            if (!io.is_input && io.name == detail::IMPLICIT_BATCH) hidden_ = 1;
+            else (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
+        for (sinter::io const &io : *io_)
+            if (hidden_ && io.is_input) max_batch_ = static_cast<int32_t>(io.max[0]);
     }
     int64_t stat(uint64_t sinter_engine_info::*field) const noexcept
     {
@@ -314,6 +320,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     std::shared_ptr<std::vector<sinter::io>> io_, debug_;
     std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
     uint64_t generation_ = 0;
+    int32_t hidden_ = 0, max_batch_ = 1;
 };
 
 } // namespace nvinfer1

@@ -18,6 +18,8 @@
 #include "../sinter.hpp"
 #include "NvInferVersion.h"
 
+#include <algorithm>
+
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #else
@@ -45,7 +47,7 @@ enum class DataType : int32_t {
 template <> constexpr int32_t EnumMax<DataType>() noexcept { return 12; }
 enum class TensorFormat : int32_t {
     kLINEAR = 0, kCHW2 = 1, kHWC8 = 2, kCHW4 = 3, kCHW16 = 4, kCHW32 = 5, kDHWC8 = 6, kCDHW32 = 7, kHWC = 8,
-    kDLA_LINEAR = 9, kDLA_HWC4 = 10, kHWC16 = 11, kDHWC = 12
+    kDLA_LINEAR = 9, kDLA_HWC4 = 10, kHWC16 = 11, kDHWC = 12, kNCHW = 0, kNC2HW = 1, kNHWC8 = 2
 };
 using PluginFormat = TensorFormat;
 using TensorFormats = uint32_t;
@@ -112,6 +114,16 @@ class Dims3 : public Dims2 {
         nbDims = 3;
         d[2] = c;
     }
+};
+class DimsCHW : public Dims3 {
+  public:
+    using Dims3::Dims3;
+    int64_t &c() { return d[0]; }
+    int64_t &h() { return d[1]; }
+    int64_t &w() { return d[2]; }
+    int64_t c() const { return d[0]; }
+    int64_t h() const { return d[1]; }
+    int64_t w() const { return d[2]; }
 };
 class Dims4 : public Dims3 {
   public:
@@ -201,6 +213,29 @@ inline Dims to_dims(int64_t const *dim, uint32_t rank)
     return made;
 }
 inline Dims to_dims(sinter::dims const &dims) { return to_dims(dims.data(), static_cast<uint32_t>(dims.size())); }
+
+/* A network with an implicit batch has it as axis 0 of every tensor, which is not shown. An output of this name is how
+ * its engine tells. */
+inline constexpr char IMPLICIT_BATCH[] = "[implicit batch]";
+inline Dims hide_batch(Dims const &dims, int32_t hidden)
+{
+    Dims made;
+    made.nbDims = std::max(dims.nbDims - hidden, std::min(dims.nbDims, 0));
+    for (int32_t i = 0; i < made.nbDims; i++) made.d[i] = dims.d[i + hidden];
+    return made;
+}
+inline Dims show_batch(Dims const &dims, int32_t hidden, int64_t batch)
+{
+    if (!hidden) return dims;
+    if (dims.nbDims < 0 || dims.nbDims >= Dims::MAX_DIMS)
+        throw sinter::error(SINTER_INVALID_ARG,
+                            "Dims of " + std::to_string(dims.nbDims) + " axes beside the batch: 0 to 7");
+    Dims made;
+    made.nbDims = dims.nbDims + 1;
+    made.d[0] = batch;
+    for (int32_t i = 0; i < dims.nbDims; i++) made.d[i + 1] = dims.d[i];
+    return made;
+}
 
 /* Begins the name of an engine's output that is a debug tensor. */
 inline constexpr char DEBUG_MARK[] = "[debug] ";

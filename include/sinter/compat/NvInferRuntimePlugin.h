@@ -104,8 +104,18 @@ class IPluginV2 {
     virtual int32_t initialize() = 0;
     virtual void terminate() = 0;
     virtual size_t getWorkspaceSize(int32_t maxBatchSize) const = 0;
+#if NV_TENSORRT_MAJOR >= 8
     virtual int32_t enqueue(int32_t batchSize, void const *const *inputs, void *const *outputs, void *workspace,
                             cudaStream_t stream) = 0;
+#else
+    virtual int32_t enqueue(int32_t batchSize, void const *const *inputs, void **outputs, void *workspace,
+                            cudaStream_t stream) = 0;
+    int32_t enqueue(int32_t batchSize, void const *const *inputs, void *const *outputs, void *workspace,
+                    cudaStream_t stream)
+    {
+        return enqueue(batchSize, inputs, const_cast<void **>(outputs), workspace, stream);
+    }
+#endif
     virtual size_t getSerializationSize() const = 0;
     virtual void serialize(void *buffer) const = 0;
     virtual void destroy() = 0;
@@ -165,7 +175,11 @@ class IPluginV2DynamicExt : public IPluginV2Ext {
     bool supportsFormat(DataType, PluginFormat) const final { return false; }
     Dims getOutputDimensions(int32_t, Dims const *, int32_t) final { return {}; }
     size_t getWorkspaceSize(int32_t) const final { return 0; }
+#if NV_TENSORRT_MAJOR >= 8
     int32_t enqueue(int32_t, void const *const *, void *const *, void *, cudaStream_t) final { return 1; }
+#else
+    int32_t enqueue(int32_t, void const *const *, void **, void *, cudaStream_t) final { return 1; }
+#endif
 };
 
 /* ---- version 3 ---- */
