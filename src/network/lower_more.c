@@ -117,6 +117,17 @@ void lower_grid_sample(network_call *n)
 
 /* ---- nms ---- */
 
+/* The rows in the order of their keys; those of equal keys stay as they are. */
+static ir_value_id ordered(network_call *n, ir_value_id rows, ir_value_id key, dim count, bool is_descending)
+{
+    const onnx_attr a[] = { network_attr_int("axis", 0), network_attr_int("largest", is_descending) };
+    const ir_value_id in[2] = { key, build_sizes(&n->c.b, &count, 1, false) };
+    ir_value_id out[2] = { 0 };
+    network_ops(n, "TopK", a, 2, in, 2, out, 2);
+    return n->c.b.status ? 0 : network_op(n, "Gather", a, 1, (const ir_value_id[]){ rows, out[1] }, 2);
+}
+
+/* Rows are sorted by batch, and by score in it, over all classes; ONNX has them class by class. */
 void lower_nms(network_call *n)
 {
     static const int64_t to_front[4] = { 0, 2, 1, 3 }, swap[3] = { 0, 2, 1 };
@@ -146,6 +157,10 @@ void lower_nms(network_call *n)
     ir_value_id found = network_op(n, "NonMaxSuppression", &a, 1, in, 5);
     if (n->c.b.status) return;
     const dim count = call_dim(&n->c, found, 0);
+    int64_t batch = 0;
+    found =
+        ordered(n, found, network_op(n, "GatherND", NULL, 0, (const ir_value_id[]){ in[1], found }, 2), count, true);
+    if (n->c.b.status) return;
     if (rank == 4) {
         const ir_value_id each = build_sizes(b, &classes, 1, true);
         const ir_value_id at = build_part(b, found, 1, call_k(&n->c, 0), 1, one);
@@ -154,6 +169,9 @@ void lower_nms(network_call *n)
         part[2] = build_part(b, found, 1, call_k(&n->c, 2), 1, one);
         found = build_concat(b, part, 3, &(attrs_concat){ .axis = 1 });
     }
+    if (!dim_is_const(t, d[0], &batch) || batch != 1)
+        found =
+            ordered(n, found, build_squeezed(b, build_part(b, found, 1, call_k(&n->c, 0), 1, one), 1), count, false);
     n->c.out[0] = build_typed(b, found, type);
     n->c.out[1] = build_typed(b, build_sizes(b, &count, 1, true), SINTER_DTYPE_I32);
 }

@@ -162,7 +162,7 @@ def normalization(x, scale, bias, axes, epsilon, groups):
 
 
 def nms(boxes, scores, most, overlap, least, centers):
-    """Rows (batch, class, box), of each class the best first."""
+    """Rows (batch, class, box), of each batch the best first, over all classes."""
     if centers:
         boxes = np.concatenate([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., :2] + boxes[..., 2:] / 2], -1)
     low, high = np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])
@@ -180,6 +180,7 @@ def nms(boxes, scores, most, overlap, least, centers):
                 if all(s <= overlap * u for s, u in zip(shared, both)):
                     kept.append(i)
             found += [(batch, kind, i) for i in kept]
+    found.sort(key=lambda row: (row[0], -scores[row[0], row[2], row[1]]))
     return np.array(found, "i4").reshape(-1, 3)
 
 

@@ -133,6 +133,29 @@ def test_texts_that_scripts_print():
     assert engine.create_execution_context().debug_sync is False
 
 
+def test_plugins_without_a_function():
+    """One that is registered, and has no function, is in nobody's way until it is called."""
+    import sinter.tensorrt.plugin as trtp
+
+    @trtp.register("habits::never_made")
+    def never_made(x: trtp.TensorDesc) -> trtp.TensorDesc:
+        return x.like()
+
+    @trtp.register("habits::copied")
+    def copied(x: trtp.TensorDesc) -> trtp.TensorDesc:
+        return x.like()
+
+    @trtp.impl("habits::copied")
+    def copied_impl(x: trtp.Tensor, outputs, stream):
+        np.copyto(np.asarray(outputs[0]), np.asarray(x))
+    builder, network = begin()
+    x = network.add_input("x", trt.float32, (3,))
+    y = network.add_plugin(trtp.op.habits.copied(x)).get_output(0)
+    y.name = "y"
+    rig.raises(LookupError, lambda: network.add_plugin(trtp.op.habits.never_made(x)), says="impl")
+    assert ran(engine_of(builder, network, y), {"x": np.arange(3, dtype="f4")}, {"y": "f4"})["y"].tolist() == [0, 1, 2]
+
+
 def test_codes_of_errors():
     builder, network = begin()
     builder.error_recorder = recorder = Recorder()

@@ -238,7 +238,7 @@ class Bridges:
                 self.plugins.add(path)
                 self.loaded.add(path)
         for key, made in registered.items():
-            if key not in self.found:
+            if key not in self.found and made.is_complete:      # a call of one without a function says so itself
                 self.found[key] = made.plugin()
                 self.plugins.add(self.found[key])
         return self.plugins if self.plugins.names else None

@@ -395,16 +395,17 @@ class Definition:
         is_host = all(t.place == Place.HOST for t in inputs + outputs)
         (self._launch if is_aot and not is_host else self._run)(inputs, outputs, stream, tactic, **values)
 
+    is_complete = property(lambda self: self.body is not None or self.kernel is not None)
+
     def is_aot(self, wanted, is_preferred):
         """Which function a call gets. Errors: LookupError, ValueError (there is no such function)."""
-        if self.body is None and self.kernel is None:
+        if not self.is_complete:
             raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function: trtp.impl or trtp.aot_impl makes one")
         if wanted is not None and (self.kernel if wanted else self.body) is None:
             raise ValueError(f"aot={wanted}, and plugin '{self.namespace}::{self.name}' has no function of trtp.{'aot_impl' if wanted else 'impl'}")
         return bool(wanted) if wanted is not None else self.body is None or self.kernel is not None and is_preferred
 
     def plugin(self):
-        self.is_aot(None, False)
         # A kernel for GPUs alone is no body on the CPU.
         body = {"cuda": self._run_either} if self.body is None else {"tensors": self._run_either}
         return Plugin(self.name, self._shapes, **body, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
