@@ -49,7 +49,7 @@ static sinter_tune tune_of(const exec *e)
     return level < 4 ? SINTER_TUNE_FAST : SINTER_TUNE_FULL;
 }
 
-/* The bytes of the pool "workspace": a size in MiB, or with B, K, M or G behind it. 0: not given. False: malformed. */
+/* The bytes of the pool "workspace": a size in MiB, or with B, K, M, G, KiB, MiB or GiB behind it. 0: not given. False: malformed. */
 static bool workspace_of(const exec *e, uint64_t *out)
 {
     exec_pairs pools = { 0 };
@@ -67,7 +67,8 @@ static bool workspace_of(const exec *e, uint64_t *out)
         while (k < 5 && strcmp(known[k], pools.at[i].name) != 0) k++;
         const double size = strtod(text, &end);
         const char *unit = end && *end ? strchr("BKMG", *end) : "M";
-        is_good = k < 5 && *text >= '0' && *text <= '9' && end && unit && (!*end || !end[1]) && size <= 1e15;
+        const bool is_unit = end && unit && (!*end || !end[1] || (*end != 'B' && !strcmp(end + 1, "iB")));
+        is_good = k < 5 && *text >= '0' && *text <= '9' && is_unit && size <= 1e15;
         if (!is_good) {
             cli_say(LOG_ERROR, "--memPoolSize: '%s:%s', expected workspace:SIZE[B|K|M|G]", pools.at[i].name, text);
         } else if (k) {

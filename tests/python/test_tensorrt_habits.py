@@ -122,6 +122,32 @@ def test_models_that_were_asked_about_are_in_the_network():
     assert parser.num_subgraphs == 1
 
 
+def test_outputs_of_dynamic_quantization():
+    """They are FLOAT where types are not strong."""
+    x = (np.arange(48, dtype="f4").reshape(3, 16) / 24 - 1)
+    for kind, scale in ((trt.fp8, trt.float32), (trt.fp4, trt.fp8)):
+        builder, network = begin()
+        data = network.add_input("x", trt.float32, x.shape)
+        layer = network.add_dynamic_quantize(data, 1, 16, kind, scale)
+        if kind == trt.fp4:
+            layer.set_input(1, network.add_constant((), np.ones(1, "f4")).get_output(0))
+        names = "y", "scale", "same"
+        outputs = layer.get_output(0), layer.get_output(1), network.add_identity(data).get_output(0)
+        for name, tensor in zip(names, outputs):
+            tensor.name = name
+        engine = engine_of(builder, network, *outputs)
+        assert [engine.get_tensor_name(i) for i in range(4)] == ["x", *names]
+        assert all(engine.get_tensor_dtype(n) == trt.float32 for n in names) and [t.name for t in outputs] == list(names)
+        assert [network.get_output(i).name for i in range(3)] == list(names) and outputs[0].dtype == kind
+        found = ran(engine, {"x": x}, dict.fromkeys(names, "f4"))
+        most = 448 if kind == trt.fp8 else 6
+        assert abs(found["y"]).max() == most and abs(found["y"] * found["scale"] - x).max() < (0.04 if most == 448 else 0.2)
+    builder, network = begin(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    layer = network.add_dynamic_quantize(network.add_input("x", trt.float32, x.shape), 1, 16, trt.fp8, trt.float32)
+    engine = engine_of(builder, network, layer.get_output(0), layer.get_output(1))
+    assert engine.get_tensor_dtype(engine.get_tensor_name(1)) == trt.fp8
+
+
 def test_texts_that_scripts_print():
     builder, network = begin()
     x = network.add_input("x", trt.float32, (-1, 4))

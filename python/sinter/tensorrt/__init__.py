@@ -5,6 +5,7 @@ Names, values and behaviour are those of versions 8.6 to 11.1 (docs/python.md). 
 error that says what to use instead. Without a GPU everything runs on the CPU, where device pointers are host pointers;
 SINTER_TENSORRT_DEVICE names the device. install_as_tensorrt() registers the names tensorrt, pycuda and cuda."""
 import os as _os
+import sys as _sys
 
 from . import _names
 from ._builder import Builder, IBuilderConfig, IOptimizationProfile
@@ -35,7 +36,8 @@ globals().update(_LAYER_CLASSES)
 globals().update({_kind.__name__: _kind for _kind in _PLUGIN_CLASSES})
 PluginFieldCollection = PluginFieldCollection_
 ResizeMode, SliceMode = _names.InterpolationMode, _names.SampleMode
-NodeIndices = list
+NodeIndices = SubGraphCollection = list
+tensorrt = _sys.modules[__name__]                    # upstream's classes are tensorrt.tensorrt's
 _plugin_registry = get_plugin_registry()
 float32, float16, bfloat16, int8, int32, int64, uint8, bool, fp8, int4, fp4, e8m0 = (
     _names.DataType[_n] for _n in "FLOAT HALF BF16 INT8 INT32 INT64 UINT8 BOOL FP8 INT4 FP4 E8M0".split())

@@ -67,7 +67,7 @@ class IBuilderConfig(Managed):
         self.hardware_compatibility_level = HardwareCompatibilityLevel.NONE
         self.profiling_verbosity, self.engine_capability = ProfilingVerbosity.LAYER_NAMES_ONLY, EngineCapability.STANDARD
         self.default_device_type, self.DLA_core, self.runtime_platform = DeviceType.GPU, -1, RuntimePlatform.SAME_AS_BUILD
-        self.tiling_optimization_level, self.l2_limit_for_tiling = TilingOptimizationLevel.NONE, -1
+        self.tiling_optimization_level, self.l2_limit_for_tiling = TilingOptimizationLevel.NONE, 0
         self.plugins_to_serialize, self.profile_stream, self.remote_auto_tuning_config = [], 0, ""
         self.build_route, self.algorithm_selector = "", None
         self.tactic_sources = 1 << TacticSource.EDGE_MASK_CONVOLUTIONS | 1 << TacticSource.JIT_CONVOLUTIONS

@@ -302,7 +302,7 @@ class NetworkDefinition(Managed, Reporter):
         return self._build_marked(marks + [(UNFUSED, tensor) for tensor in self._between_steps(plan)], options)
 
     def _build_marked(self, marks, options):
-        with self._marked_outputs(marks):
+        with self._marked_outputs(marks), self._plain_outputs():
             return _build.build(self._net, plugins=self._bridges.current(), **options)
 
     def _between_steps(self, plan):
@@ -337,6 +337,33 @@ class NetworkDefinition(Managed, Reporter):
             for layer in made:
                 self._net.mark_output(layer.output, False)
                 self._net.remove(layer)
+
+    @contextlib.contextmanager
+    def _plain_outputs(self):
+        """As upstream, what a dynamic quantization gives is FLOAT as an output of the engine, with the values of the narrow type, unless
+        types are strong or a script has set the output's."""
+        outputs, made = self._net.outputs, []
+        narrow = [t for t in outputs if t.producer is not None and t.producer.kind == LayerKind.DYNAMIC_QUANTIZE and t.dtype != Dtype.F32 and
+                  t.producer.output_type([o.handle for o in t.producer.outputs].index(t.handle)) is None and not self._net.strongly_typed]
+        try:
+            for tensor in outputs if narrow else ():
+                self._net.mark_output(tensor, False)
+            for tensor in outputs if narrow else ():
+                name = tensor.name
+                if tensor in narrow:
+                    tensor.name = name + " [narrow]"
+                    made.append((tensor, name, self._net.add("cast", tensor, to_type=Dtype.F32)))
+                    made[-1][2].output.name = name
+                self._net.mark_output(made[-1][2].output if tensor in narrow else tensor)
+            yield
+        finally:
+            for tensor in self._net.outputs if narrow else ():
+                self._net.mark_output(tensor, False)
+            for tensor, name, layer in made:
+                self._net.remove(layer)
+                tensor.name = name
+            for tensor in outputs if narrow else ():
+                self._net.mark_output(tensor)
 
     def _calibrate(self, batches, **options):
         return calibrate(self._net, batches, **options)
