@@ -49,7 +49,8 @@ static sinter_tune tune_of(const exec *e)
     return level < 4 ? SINTER_TUNE_FAST : SINTER_TUNE_FULL;
 }
 
-/* The bytes of the pool "workspace": a size in MiB, or with B, K, M, G, KiB, MiB or GiB behind it. 0: not given. False: malformed. */
+/* The bytes of the pool "workspace": a size in MiB, or with B, K, M, G, KiB, MiB or GiB behind it. 0: not given.
+ * False: malformed. */
 static bool workspace_of(const exec *e, uint64_t *out)
 {
     exec_pairs pools = { 0 };
