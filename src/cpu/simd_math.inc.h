@@ -186,18 +186,21 @@ static inline vec v_expm1(vec x)
     return v_blend(v_lt(v_abs(x), v_set(0.5f)), p, v_sub(v_exp(x), v_set(1.0f)));
 }
 
+/* x p(x^2) / q(x^2), two polynomials of degree 4 fitted together: 2.1e-8 of the result before rounding. Beyond 9 the
+ * result rounds to 1; rounding must not lead past it. */
 static inline vec v_tanh(vec x)
 {
-    const vec a = v_abs(x), u = v_mul(x, x);
-    vec       p = v_set(-0.00571701147f);
-    p = v_fma(p, u, v_set(0.0206505544f));
-    p = v_fma(p, u, v_set(-0.0537434869f));
-    p = v_fma(p, u, v_set(0.133314911f));
-    p = v_fma(p, u, v_set(-0.333332839f));
-    p = v_fma(p, v_mul(u, x), x);
-    const vec e = v_exp_neg(v_mul(a, v_set(-2.0f)));
-    const vec r = v_div(v_sub(v_set(1.0f), e), v_add(v_set(1.0f), e));
-    return v_sign_of(x, v_blend(v_lt(a, v_set(0.625f)), p, r)); /* p of -0 is 0 */
+    const vec c = v_min(v_set(9.02f), v_max(v_set(-9.02f), x)), u = v_mul(c, c);
+    vec       p = v_set(1.33190676e-8f), q = v_set(7.76201773e-7f);
+    p = v_fma(p, u, v_set(2.05834785e-5f));
+    q = v_fma(q, u, v_set(3.28309252e-4f));
+    p = v_fma(p, u, v_set(3.49403429e-3f));
+    q = v_fma(q, u, v_set(2.58710720e-2f));
+    p = v_fma(p, u, v_set(0.133797184f));
+    q = v_fma(q, u, v_set(0.467130333f));
+    p = v_fma(v_mul(p, u), c, c);
+    q = v_fma(q, u, v_set(1.0f));
+    return v_min(v_set(1.0f), v_max(v_set(-1.0f), v_div(p, q)));
 }
 
 /* An exponential that overflows makes the quotient the zero that it should be; the lower tail keeps its relative

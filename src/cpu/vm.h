@@ -122,7 +122,7 @@ typedef struct vm_set {
     vm_fn *ternary[OP_SCALAR_COUNT][2];        /* of f32: all vectors; the second and third scalar */
     vm_fn *i32[OP_SCALAR_COUNT], *i64[OP_SCALAR_COUNT];     /* vector-vector; NULL: by vm_basic_of */
     vm_fn *byte[OP_SCALAR_COUNT];              /* of bool in bytes */
-    vm_fn *float_to_i64;
+    vm_fn *float_to_i64, *i64_to_float;
     vm_fn *pow_scalar;                         /* the exponent is one element */
     vm_fn *where;                              /* condition int32, f32 */
     vm_fn *quantize, *dequantize;              /* between f32 and int32 */

@@ -161,7 +161,10 @@ static vm_fn *integer_of(const vm_set *set, const vm_op *op)
     const bool is_cast = op->op == OP_cast || op->op == OP_cast_wrap;
     const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul;
     const vm_class from = vm_class_of((sinter_dtype)op->from);
-    if (is_cast) return from == VM_F32 && op->to == SINTER_DTYPE_I64 ? set->float_to_i64 : NULL;
+    if (is_cast)
+        return from == VM_F32 && op->to == SINTER_DTYPE_I64                 ? set->float_to_i64
+               : op->from == SINTER_DTYPE_I64 && op->to == SINTER_DTYPE_F32 ? set->i64_to_float
+                                                                            : NULL;
     if (op->from == SINTER_DTYPE_I64) return set->i64[op->op];
     return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op] : NULL;
 }

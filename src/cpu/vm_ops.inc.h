@@ -381,6 +381,7 @@ static const vm_set vm_loops = {
     .i64 = WIDE_LOOPS(i64),
     .byte = WIDE_BYTE_LOOPS,
     .float_to_i64 = wide_of_float,
+    .i64_to_float = wide_to_float,
     .pow_scalar = pow_scalar,
     .where = where,
     .quantize = quantize,

@@ -177,3 +177,40 @@ static void wide_of_float(WIDE_ARGS)
     }
     vm_float_to_i64(op, d + i, a + i, b_, c_, n - i);
 }
+
+/* int64 as f32: by their lower words, where all of a group are int32. */
+#if VEC_LANES == 16
+#define WIDE_WORDS(x, y, k)                                                                                         \
+    __builtin_shufflevector(x, y, k, 2 + k, 4 + k, 6 + k, 8 + k, 10 + k, 12 + k, 14 + k, 16 + k, 18 + k, 20 + k,     \
+                            22 + k, 24 + k, 26 + k, 28 + k, 30 + k)
+#elif VEC_LANES == 8
+#define WIDE_WORDS(x, y, k) __builtin_shufflevector(x, y, k, 2 + k, 4 + k, 6 + k, 8 + k, 10 + k, 12 + k, 14 + k)
+#else
+#define WIDE_WORDS(x, y, k) __builtin_shufflevector(x, y, k, 2 + k, 4 + k, 6 + k)
+#endif
+typedef float wide_float __attribute__((vector_size(WIDE_BYTES)));
+static void wide_to_float(WIDE_ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    enum { GROUP = 64, EACH_TIME = VEC_LANES };
+    const int64_t *a = a_;
+    float *d = d_;
+    int64_t i = 0;
+    for (; i + GROUP <= n; i += GROUP) {
+        wide_i32 lost = { 0 };
+        int32_t left[EACH_TIME], any = 0;
+        for (int k = 0; k < GROUP; k += EACH_TIME) {
+            wide_i32 x, y;
+            memcpy(&x, a + i + k, sizeof x);
+            memcpy(&y, a + i + k + EACH_TIME / 2, sizeof y);
+            const wide_i32 low = WIDE_WORDS(x, y, 0), high = WIDE_WORDS(x, y, 1);
+            const wide_float z = __builtin_convertvector(low, wide_float);
+            memcpy(d + i + k, &z, sizeof z);
+            lost |= high ^ (low >> 31);
+        }
+        memcpy(left, &lost, sizeof left);
+        for (int k = 0; k < EACH_TIME; k++) any |= left[k];
+        for (int k = 0; any && k < GROUP; k++) d[i + k] = (float)a[i + k];
+    }
+    for (; i < n; i++) d[i] = (float)a[i];
+}
