@@ -374,6 +374,8 @@ static void cuda_headers()
     CHECK(read[0] == 1 && read[1] == 2 && read[2] == 4 && read[3] == 5 && read[4] == 0);
     CHECK(cudaMemcpy2D(read, 4, numbers, 12, 8, 2, cudaMemcpyHostToHost) == cudaErrorInvalidValue);
     cudaGetLastError();
+    CHECK(cuMemsetD32(memory, 9, 6) == CUDA_SUCCESS && cuMemcpyDtoH(read, memory, sizeof read) == CUDA_SUCCESS);
+    CHECK(read[0] == 9 && read[5] == 9 && cuMemsetD32(memory, 9, 7) == CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemFree(memory) == CUDA_SUCCESS && cudaProfilerStart() == cudaSuccess);
 
     cudaStream_t stream;

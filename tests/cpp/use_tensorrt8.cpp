@@ -15,6 +15,8 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace nvinfer1;
@@ -36,6 +38,20 @@ class Logger : public ILogger {
     }
     std::string errors;
 } logger;
+
+/* Setters that say whether the value was taken. */
+#define SAYS(Class, ...) \
+    static_assert(std::is_same<decltype(std::declval<Class &>().__VA_ARGS__), bool>::value, #Class "::" #__VA_ARGS__)
+SAYS(IBuilderConfig, setMaxAuxStreams(0));
+SAYS(IBuilderConfig, setTilingOptimizationLevel(TilingOptimizationLevel::kNONE));
+SAYS(ITopKLayer, setIndicesType(DataType::kINT32));
+SAYS(INonZeroLayer, setIndicesType(DataType::kINT32));
+SAYS(INMSLayer, setIndicesType(DataType::kINT32));
+SAYS(IQuantizeLayer, setBlockShape(Dims2(1, 16)));
+SAYS(IDequantizeLayer, setBlockShape(Dims2(1, 16)));
+SAYS(ICumulativeLayer, setOperation(CumulativeOperation::kSUM));
+SAYS(IGridSampleLayer, setSampleMode(SampleMode::kFILL));
+SAYS(IRotaryEmbeddingLayer, setRotaryEmbeddingDim(8));
 
 struct Deleter {
     template <typename T> void operator()(T *object) const

@@ -228,7 +228,11 @@ class IBuilderConfig {
     int32_t getBuilderOptimizationLevel() noexcept { return level_; }
     /* 0: steps run one after the other. Other numbers: branches of a GPU's engine run beside each other where that
      * pays. */
-    void setMaxAuxStreams(int32_t count) noexcept { aux_streams_ = count; }
+    bool setMaxAuxStreams(int32_t count) noexcept
+    {
+        aux_streams_ = count;
+        return true;
+    }
     int32_t getMaxAuxStreams() const noexcept { return aux_streams_; }
     /* Kept: how often a kernel is timed follows from the spread of its times. */
     void setAvgTimingIterations(int32_t count) noexcept { average_ = count; }
@@ -239,7 +243,7 @@ class IBuilderConfig {
     void setProfileStream(cudaStream_t stream) noexcept { stream_ = stream; }
     cudaStream_t getProfileStream() const noexcept { return stream_; }
     void setHardwareCompatibilityLevel(HardwareCompatibilityLevel) noexcept {}
-    void setTilingOptimizationLevel(TilingOptimizationLevel) noexcept {}
+    bool setTilingOptimizationLevel(TilingOptimizationLevel) noexcept { return true; }
     void setRuntimePlatform(RuntimePlatform) noexcept {}
     void setEngineCapability(EngineCapability) noexcept {}
     EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }

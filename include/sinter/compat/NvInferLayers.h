@@ -360,6 +360,20 @@ class ILayer : public detail::reporter {
     {                                                                                                \
         return guard(DataType::kFLOAT, [&] { return detail::from(static_cast<sinter_dtype>(integer(param))); }); \
     }
+/* The same for what upstream says whether it was taken. */
+#define INDICES_TYPE                                                                                 \
+    bool setIndicesType(DataType value) noexcept                                                     \
+    {                                                                                                \
+        return attempt([&] { sinter::layer(get()).set("indices_type", detail::from(value)); });      \
+    }                                                                                                \
+    DataType getIndicesType() const noexcept                                                         \
+    {                                                                                                \
+        return guard(DataType::kINT32,                                                               \
+                     [&] { return detail::from(static_cast<sinter_dtype>(integer("indices_type"))); }); \
+    }
+#define BLOCK_SHAPE                                                                                  \
+    bool setBlockShape(Dims const &value) noexcept { return put_dims("block_shape", value); }        \
+    Dims getBlockShape() const noexcept { return get_dims("block_shape"); }
 #define TEXT(Result, Name, param)                                                                    \
     Result set##Name(char const *text) noexcept { return static_cast<Result>(put(param, text)); }    \
     char const *get##Name() const noexcept { return text(param); }
@@ -420,7 +434,7 @@ LAYER_CLASS(IFullyConnectedLayer, INTEGER(int64_t, NbOutputChannels, "maps") WEI
 LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") MASK(ReduceAxes, "axes")
     INTEGER(bool, KeepDimensions, "keep_dims"))
 LAYER_CLASS(ITopKLayer, INTEGER(TopKOperation, Operation, "op") INTEGER(int32_t, K, "k")
-    MASK(ReduceAxes, "axes") TYPE(IndicesType, "indices_type"))
+    MASK(ReduceAxes, "axes") INDICES_TYPE)
 LAYER_CLASS(IGatherLayer, INTEGER(GatherMode, Mode, "mode") INTEGER(int32_t, GatherAxis, "axis")
     INTEGER(int32_t, NbElementWiseDims, "num_elementwise_dims"))
 LAYER_CLASS(IMatrixMultiplyLayer,
@@ -490,8 +504,8 @@ LAYER_CLASS(IFillLayer, SIZES(Dimensions, "dim") INTEGER(FillOperation, Operatio
     int64_t getBetaInt64() const noexcept { return static_cast<int64_t>(getBeta()); }
     bool isAlphaBetaInt64() const noexcept { return false; })
 LAYER_CLASS(IAssertionLayer, TEXT(void, Message, "message"))
-LAYER_CLASS(IQuantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
-LAYER_CLASS(IDequantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
+LAYER_CLASS(IQuantizeLayer, INTEGER(int32_t, Axis, "axis") BLOCK_SHAPE TYPE(ToType, "to_type"))
+LAYER_CLASS(IDequantizeLayer, INTEGER(int32_t, Axis, "axis") BLOCK_SHAPE TYPE(ToType, "to_type"))
 LAYER_CLASS(IDynamicQuantizeLayer, INTEGER(int32_t, Axis, "axis") INTEGER(int32_t, BlockSize, "block_size")
     TYPE(ToType, "to_type") TYPE(ScaleType, "scale_type")
     /* Blocks lie along one axis: the other sizes are 1. */
@@ -519,11 +533,11 @@ LAYER_CLASS(IDynamicQuantizeLayer, INTEGER(int32_t, Axis, "axis") INTEGER(int32_
 LAYER_CLASS(IScatterLayer, INTEGER(ScatterMode, Mode, "mode") INTEGER(int32_t, Axis, "axis"))
 LAYER_CLASS(IEinsumLayer, TEXT(bool, Equation, "equation"))
 LAYER_CLASS(IOneHotLayer, INTEGER(int32_t, Axis, "axis"))
-LAYER_CLASS(INonZeroLayer, TYPE(IndicesType, "indices_type"))
+LAYER_CLASS(INonZeroLayer, INDICES_TYPE)
 LAYER_CLASS(IGridSampleLayer, INTEGER(InterpolationMode, InterpolationMode, "interpolation_mode")
-    INTEGER(SampleMode, SampleMode, "sample_mode") INTEGER(bool, AlignCorners, "align_corners"))
+    CHOICE(SampleMode, SampleMode, "sample_mode") INTEGER(bool, AlignCorners, "align_corners"))
 LAYER_CLASS(INMSLayer, INTEGER(BoundingBoxFormat, BoundingBoxFormat, "bounding_box_format")
-    INTEGER(int32_t, TopKBoxLimit, "topk_box_limit") TYPE(IndicesType, "indices_type"))
+    INTEGER(int32_t, TopKBoxLimit, "topk_box_limit") INDICES_TYPE)
 LAYER_CLASS(IReverseSequenceLayer, INTEGER(int32_t, BatchAxis, "batch_axis")
     INTEGER(int32_t, SequenceAxis, "sequence_axis"))
 LAYER_CLASS(INormalizationLayer, INTEGER(uint32_t, Axes, "axes") REAL(Epsilon, "epsilon")
@@ -532,7 +546,7 @@ LAYER_CLASS(INormalizationLayer, INTEGER(uint32_t, Axes, "axes") REAL(Epsilon, "
     void set_v2() { is_v2_ = true; }
 private:
     bool is_v2_ = false;)
-LAYER_CLASS(ICumulativeLayer, INTEGER(CumulativeOperation, Operation, "op") INTEGER(bool, Exclusive, "exclusive")
+LAYER_CLASS(ICumulativeLayer, CHOICE(CumulativeOperation, Operation, "op") INTEGER(bool, Exclusive, "exclusive")
     INTEGER(bool, Reverse, "reverse"))
 LAYER_CLASS(IAttention, CHOICE(AttentionNormalizationOp, NormalizationOperation, "norm_op")
     CHOICE(CausalMaskKind, CausalKind, "causal_kind") CHOICE(bool, Decomposable, "decomposable")
@@ -571,7 +585,7 @@ LAYER_CLASS(IAttentionBoundaryLayer, IAttention *getAttention() const noexcept {
 DERIVED_CLASS(IAttentionInputLayer, IAttentionBoundaryLayer, )
 DERIVED_CLASS(IAttentionOutputLayer, IAttentionBoundaryLayer, )
 LAYER_CLASS(IRotaryEmbeddingLayer, INTEGER(bool, Interleaved, "interleaved")
-    INTEGER(int32_t, RotaryEmbeddingDim, "rotary_embedding_dim"))
+    CHOICE(int32_t, RotaryEmbeddingDim, "rotary_embedding_dim"))
 LAYER_CLASS(IKVCacheUpdateLayer, CHOICE(KVCacheMode, CacheMode, "cache_mode")
     /* Updates are padded, and whole. */
     bool setUpdateForm(AttentionIOForm form) noexcept
@@ -706,6 +720,8 @@ DERIVED_CLASS(IIfConditionalOutputLayer, IIfConditionalBoundaryLayer, )
 #undef SPATIAL
 #undef WEIGHTS
 #undef TYPE
+#undef INDICES_TYPE
+#undef BLOCK_SHAPE
 #undef PADDING
 #undef TEXT
 #undef OLD_NAME

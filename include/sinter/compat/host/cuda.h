@@ -114,6 +114,18 @@ inline CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, std::size_t size, 
     return sinter_host_cuda::result(
         cudaMemcpyAsync(to, sinter_host_cuda::pointer(from), size, cudaMemcpyDeviceToHost, stream));
 }
+/* `count` words of one value. */
+inline CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream)
+{
+    return sinter_host_cuda::result(sinter_host_cuda::enqueue(stream, [=] {
+        const std::vector<unsigned> all(count, value);
+        return cudaMemcpy(sinter_host_cuda::pointer(to), all.data(), count * sizeof value, cudaMemcpyHostToDevice);
+    }));
+}
+inline CUresult cuMemsetD32(CUdeviceptr to, unsigned value, std::size_t count)
+{
+    return cuMemsetD32Async(to, value, count, nullptr);
+}
 inline CUresult cuMemGetInfo(std::size_t *free_bytes, std::size_t *total)
 {
     return sinter_host_cuda::result(cudaMemGetInfo(free_bytes, total));
