@@ -203,6 +203,22 @@ static void compare_layers()
                     for (size_t i = 0; i < IN; i++) y[m] += full[m * IN + i] * x[i];
                 return y;
             });
+    compare("fully connected, of each row", { 6, 2, 1, 1 },
+            [](INetworkDefinition &n, ITensor &x) {
+                auto *s = n.addShuffle(x);
+                s->setReshapeDimensions(Dims4{ 6, 4, 1, 1 });
+                return first(n.addFullyConnected(*first(s), 2, weights(numbers(8, -1, 0.1f)), Weights{}));
+            },
+            [](Item const &x) {
+                Item y;
+                for (size_t r = 0; r < 6; r++)
+                    for (size_t m = 0; m < 2; m++) {
+                        float sum = 0;
+                        for (size_t i = 0; i < 4; i++) sum += x[r * 4 + i] * (-1 + 0.1f * static_cast<float>(m * 4 + i));
+                        y.push_back(sum);
+                    }
+                return y;
+            });
     compare("softmax of channels", { 2, 3, 4 }, [](INetworkDefinition &n, ITensor &x) { return first(n.addSoftMax(x)); },
             [](Item const &x) {
                 Item y(IN);

@@ -376,6 +376,12 @@ static void cuda_headers()
     cudaGetLastError();
     CHECK(cuMemsetD32(memory, 9, 6) == CUDA_SUCCESS && cuMemcpyDtoH(read, memory, sizeof read) == CUDA_SUCCESS);
     CHECK(read[0] == 9 && read[5] == 9 && cuMemsetD32(memory, 9, 7) == CUDA_ERROR_INVALID_VALUE);
+    void *const words = reinterpret_cast<void *>(memory);
+    CHECK(cudaMemcpy(words, numbers, 12, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaMemcpyPeerAsync(static_cast<int *>(words) + 3, 0, words, 0, 12) == cudaSuccess &&
+          cuMemcpyDtoH(read, memory, sizeof read) == CUDA_SUCCESS && read[0] == 1 && read[3] == 1 && read[5] == 3);
+    CHECK(cudaMemcpyPeer(static_cast<int *>(words) + 4, 0, words, 0, 12) == cudaErrorInvalidValue);
+    cudaGetLastError();
     CHECK(cuMemFree(memory) == CUDA_SUCCESS && cudaProfilerStart() == cudaSuccess);
 
     cudaStream_t stream;

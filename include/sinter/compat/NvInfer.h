@@ -477,10 +477,10 @@ class INetworkDefinition : public detail::reporter {
     static sinter::dims plane(ITensor const &x)
     {
         const sinter_network_shape s = edge(x).shape();
-        if (s.rank != 4 || s.dim[2] < 1 || s.dim[3] < 1)
-            throw sinter::error(SINTER_UNSUPPORTED,
-                                "addFullyConnected takes tensors [N, C, H, W] of known H and W: addMatrixMultiply");
-        return { s.dim[2], s.dim[3] };
+        if (s.rank < 4 || s.dim[s.rank - 2] < 1 || s.dim[s.rank - 1] < 1)
+            throw sinter::error(SINTER_UNSUPPORTED, "addFullyConnected takes tensors [..., N, C, H, W] of known H and W: "
+                                                    "addMatrixMultiply");
+        return { s.dim[s.rank - 2], s.dim[s.rank - 1] };
     }
     void needs_batch_axis(char const *call) const
     {

@@ -148,6 +148,16 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t size,
 {
     return sinter_host_cuda::enqueue(stream, [=] { return sinter_host_cuda::copy(to, from, size, kind); });
 }
+/* There is one device. */
+inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, std::size_t size,
+                                       cudaStream_t stream = nullptr)
+{
+    return cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, stream);
+}
+inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, std::size_t size)
+{
+    return cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice);
+}
 /* `height` rows of `width` bytes, which begin `to_pitch` and `from_pitch` bytes apart. */
 inline cudaError_t cudaMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
                                 std::size_t width, std::size_t height, cudaMemcpyKind kind)
