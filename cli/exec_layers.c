@@ -47,6 +47,7 @@ static char *member_text(json_value object, const char *key)
 typedef struct layer {
     char *name, *kernel, *tactic, *problem, *node, *where;
     json_value step;
+    uint32_t profile;
 } layer;
 
 static void layer_free(layer *l)
@@ -59,14 +60,15 @@ static void layer_free(layer *l)
     free(l->where);
 }
 
-static layer layer_of(json_value step)
+static layer layer_of(json_value step, uint32_t profile)
 {
     return (layer){ .kernel = member_text(step, "kernel"),
                     .tactic = member_text(step, "tactic"),
                     .problem = member_text(step, "problem"),
                     .node = member_text(step, "name"),
                     .where = member_text(step, "where"),
-                    .step = step };
+                    .step = step,
+                    .profile = profile };
 }
 
 /* FNV-1a of kernel and tactic: equal values, equal code. */
@@ -107,10 +109,11 @@ static const char *type_word(const char *dtype)
     return dtype;
 }
 
-static void tensor_json(json *j, json_value tensor)
+/* Tensors of further profiles say so, as layers do. */
+static void tensor_json(json *j, json_value tensor, uint32_t profile)
 {
-    char *name = member_text(tensor, "name"), *dtype = member_text(tensor, "dtype"),
-         *place = member_text(tensor, "place");
+    char *own = member_text(tensor, "name"), *name = unique_name(NULL, 0, own, profile),
+         *dtype = member_text(tensor, "dtype"), *place = member_text(tensor, "place");
     json_value dims, dim;
     double value = 0;
     json_open(j, NULL, '{');
@@ -122,19 +125,21 @@ static void tensor_json(json *j, json_value tensor)
     json_close(j, ']');
     json_text(j, "Format/Datatype", type_word(dtype));
     json_close(j, '}');
+    free(own);
     free(name);
     free(dtype);
     free(place);
 }
 
 /* The tensors of "in" or "out": weights, or all but weights. */
-static void tensors_json(json *j, const char *key, json_value step, const char *list, bool is_weights)
+static void tensors_json(json *j, const char *key, const layer *l, const char *list, bool is_weights)
 {
     json_value tensors, tensor, kind;
     json_open(j, key, '[');
-    bool has_tensor = json_member(step, list, &tensors) && json_item(tensors, 0, &tensor);
+    bool has_tensor = json_member(l->step, list, &tensors) && json_item(tensors, 0, &tensor);
     for (; has_tensor; has_tensor = json_next(tensor, &tensor))
-        if (json_member(tensor, "kind", &kind) && json_is_text(kind, "weight") == is_weights) tensor_json(j, tensor);
+        if (json_member(tensor, "kind", &kind) && json_is_text(kind, "weight") == is_weights)
+            tensor_json(j, tensor, is_weights ? 0 : l->profile);
     json_close(j, ']');
 }
 
@@ -146,9 +151,9 @@ static void layer_json(json *j, const layer *l)
     json_open(j, NULL, '{');
     json_text(j, "Name", l->name);
     json_text(j, "LayerType", type);
-    tensors_json(j, "Inputs", l->step, "in", false);
-    tensors_json(j, "Outputs", l->step, "out", false);
-    tensors_json(j, "Constants", l->step, "in", true);
+    tensors_json(j, "Inputs", l, "in", false);
+    tensors_json(j, "Outputs", l, "out", false);
+    tensors_json(j, "Constants", l, "in", true);
     json_text(j, "ParameterType", type);
     json_text(j, "TacticName", l->kernel);
     json_text(j, "TacticValue", value);
@@ -169,7 +174,7 @@ typedef struct layers {
 
 static void layer_add(layers *list, json_value step, uint32_t profile, uint32_t first)
 {
-    layer l = layer_of(step);
+    layer l = layer_of(step, profile);
     list->name = cli_grow(list->name, list->count + 1, sizeof *list->name);
     l.name = unique_name(list->name + first, list->count - first, *l.node ? l.node : l.kernel, profile);
     list->name[list->count++] = cli_copy(l.name);

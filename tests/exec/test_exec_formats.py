@@ -145,6 +145,10 @@ def main():
     half = len(names) // 2
     check([n + " [profile 1]" for n in names[:half]] == names[half:], names)
     check(layers["Bindings"] == ["image", "scores", "image [profile 1]", "scores [profile 1]"], layers["Bindings"])
+    done = run(*BUILD, "--skipInference", "--profile=0", "--optShapes=image:1x1x28x28", "--profile=1", "--optShapes=image:2x1x28x28",
+               "--profilingVerbosity=detailed", "--exportLayerInfo=" + files["exportLayerInfo"], cwd=work)
+    made = [t["Name"] for layer in json.load(open(files["exportLayerInfo"]))["Layers"] for t in layer["Outputs"]]
+    check([n + " [profile 1]" for n in made[:len(made) // 2]] == made[len(made) // 2:], made)
     # The command as a tool calls it, by its other name: first and last line.
     os.symlink(SINTER, os.path.join(work, "trtexec"))
     done = run(*BUILD, "--skipInference", name=os.path.join(work, "trtexec"), cwd=work)

@@ -182,6 +182,23 @@ def test_plugins_without_a_function():
     assert ran(engine_of(builder, network, y), {"x": np.arange(3, dtype="f4")}, {"y": "f4"})["y"].tolist() == [0, 1, 2]
 
 
+def test_tensors_of_further_profiles():
+    """Readers of an engine's layers take tensors of equal names for one."""
+    import json
+    builder, network = begin()
+    x = network.add_input("x", trt.float32, (-1, 4))
+    config = builder.create_builder_config()
+    for most in (2, 3):
+        profile = builder.create_optimization_profile()
+        profile.set_shape("x", (1, 4), (1, 4), (most, 4))
+        config.add_optimization_profile(profile)
+    network.mark_output(network.add_unary(x, trt.UnaryOperation.SIN).get_output(0))
+    inspector = builder.build_engine_with_config(network, config).create_engine_inspector()
+    layers = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+    made = [t["Name"] for layer in layers for t in layer["Outputs"]]
+    assert len(set(made)) == len(made) == 2 and made[1] == made[0] + " [profile 1]" and layers[1]["Inputs"][0]["Name"] == "x [profile 1]"
+
+
 def test_codes_of_errors():
     builder, network = begin()
     builder.error_recorder = recorder = Recorder()

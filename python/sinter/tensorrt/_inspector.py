@@ -11,7 +11,7 @@ TYPE_WORDS = {"f32": "Float", "f16": "Half", "bf16": "BFloat16", "i8": "Int8", "
 
 def layer_names(names, profile):
     """The names of a profile's steps, each once: a name that is taken gets " #2" behind it."""
-    suffix = f" [profile {profile}]" if profile else ""
+    suffix = profile_suffix(profile)
     taken, made = set(), []
     for first in names:
         name, number = first, 2
@@ -30,22 +30,26 @@ def tactic_value(kernel, tactic):
     return f"0x{value:016x}"
 
 
-def tensor(described):
-    """Sizes that a run may choose are -1, as they are upstream without an execution context."""
+def profile_suffix(profile):
+    return f" [profile {profile}]" if profile else ""
+
+
+def tensor(described, profile=0):
+    """Sizes that a run may choose are -1, as they are upstream without an execution context. Tensors of further profiles say so."""
     dims = list(described.get("dims", []))
     for axis in described.get("varying", []):
         dims[axis] = -1
-    return {"Name": described["name"], "Location": "Host" if described["place"] == "host" else "Device",
+    return {"Name": described["name"] + profile_suffix(profile), "Location": "Host" if described["place"] == "host" else "Device",
             "Dimensions": dims, "Format/Datatype": TYPE_WORDS.get(described["dtype"], described["dtype"])}
 
 
-def layer(step, name):
+def layer(step, name, profile):
     kind = step["problem"].partition(":")[0] or step["kernel"]
     tensors = step.get("in", [])
     nodes = filter(None, step.get("name", "").split(" + "))
     return {"Name": name, "LayerType": kind,
-            "Inputs": [tensor(t) for t in tensors if t["kind"] != "weight"],
-            "Outputs": [tensor(t) for t in step.get("out", []) if t["kind"] != "weight"],
+            "Inputs": [tensor(t, profile) for t in tensors if t["kind"] != "weight"],
+            "Outputs": [tensor(t, profile) for t in step.get("out", []) if t["kind"] != "weight"],
             "Constants": [tensor(t) for t in tensors if t["kind"] == "weight"],
             "ParameterType": kind, "TacticName": step["kernel"], "TacticValue": tactic_value(step["kernel"], step.get("tactic", "")),
             "Tactic": step.get("tactic", ""), "Problem": step["problem"], "Where": step.get("where", ""), "StreamId": 0,
@@ -63,7 +67,8 @@ class EngineInspector(Reporter):
         made = []
         for number, profile in enumerate(self.engine._engine.info["profiles"]):
             steps = profile["steps"]
-            made += map(layer, steps, layer_names([step.get("name") or step["kernel"] for step in steps], number))
+            names = layer_names([step.get("name") or step["kernel"] for step in steps], number)
+            made += [layer(step, name, number) for step, name in zip(steps, names)]
         return made
 
     @staticmethod
@@ -76,7 +81,7 @@ class EngineInspector(Reporter):
 
     def get_engine_information(self, format):
         layers, names = self._layers(), self.engine._names
-        bindings = [name + (f" [profile {p}]" if p else "") for p in range(self.engine.num_optimization_profiles) for name in names]
+        bindings = [name + profile_suffix(p) for p in range(self.engine.num_optimization_profiles) for name in names]
         if format == LayerInformationFormat.JSON:
             return json.dumps({"Layers": layers, "Bindings": bindings}, indent=1)
         return "\n".join(map(self._line, layers)) + "\n\nBindings:\n" + "\n".join(bindings)
