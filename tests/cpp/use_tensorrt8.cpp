@@ -39,6 +39,14 @@ class Logger : public ILogger {
     std::string errors;
 } logger;
 
+class TRT_DEPRECATED_BECAUSE("there is a layer for it") OldPlugin : public IVersionedInterface {
+  public:
+    TRT_NODISCARD bool isOld() const { return true; }
+    TRT_NODISCARD_BECAUSE("it says nothing else") bool isNew() const { return false; }
+};
+
+static_assert(NV_TENSORRT_VERSION_INT(10, 13, 0) == NV_TENSORRT_VERSION, "the version as one number");
+
 /* Setters that say whether the value was taken. */
 #define SAYS(Class, ...) \
     static_assert(std::is_same<decltype(std::declval<Class &>().__VA_ARGS__), bool>::value, #Class "::" #__VA_ARGS__)
@@ -195,6 +203,7 @@ int main(int argc, char **argv)
     CHECK(refitter->getMissingWeights(0, nullptr) == 0 && !refitter->unsetNamedWeights("none"));
     CHECK(classify(*other, image, 0, 1) == std::vector<int>(1, 7));
 
+    CHECK(OldPlugin().isOld() && !OldPlugin().isNew());
     std::array<int, EnumMax<OptProfileSelector>()> selectors{};
     CHECK(selectors.size() == 3 && EnumMax<TensorFormat>() == 13 && EnumMax<BuilderFlag>() == 29 &&
           EnumMax<WeightsRole>() == 6);

@@ -478,8 +478,8 @@ class INetworkDefinition : public detail::reporter {
     {
         const sinter_network_shape s = edge(x).shape();
         if (s.rank < 4 || s.dim[s.rank - 2] < 1 || s.dim[s.rank - 1] < 1)
-            throw sinter::error(SINTER_UNSUPPORTED, "addFullyConnected takes tensors [..., N, C, H, W] of known H and W: "
-                                                    "addMatrixMultiply");
+            throw sinter::error(SINTER_UNSUPPORTED,
+                                "addFullyConnected takes tensors [..., C, H, W] of known H and W: addMatrixMultiply");
         return { s.dim[s.rank - 2], s.dim[s.rank - 1] };
     }
     void needs_batch_axis(char const *call) const

@@ -28,6 +28,9 @@
 
 #define TENSORRTAPI
 #define TRT_DEPRECATED
+#define TRT_DEPRECATED_BECAUSE(reason)
+#define TRT_NODISCARD [[nodiscard]]
+#define TRT_NODISCARD_BECAUSE(reason) [[nodiscard]]
 #define TRT_DEPRECATED_ENUM
 #define TRT_DEPRECATED_API
 #define TRTNOEXCEPT noexcept

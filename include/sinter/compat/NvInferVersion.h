@@ -17,6 +17,7 @@
 #endif
 #define NV_TENSORRT_PATCH 0
 #define NV_TENSORRT_BUILD 0
+#define NV_TENSORRT_VERSION_INT(major, minor, patch) ((major) * 10000L + (minor) * 100L + (patch) * 1L)
 #define NV_TENSORRT_VERSION ((NV_TENSORRT_MAJOR * 10000) + (NV_TENSORRT_MINOR * 100) + NV_TENSORRT_PATCH)
 
 #endif
