@@ -47,6 +47,8 @@ class TRT_DEPRECATED_BECAUSE("there is a layer for it") OldPlugin : public IVers
 
 static_assert(NV_TENSORRT_VERSION_INT(10, 13, 0) == NV_TENSORRT_VERSION, "the version as one number");
 
+static_assert(LayerType::kPLUGIN != LayerType::kPLUGIN_V3 && static_cast<int>(LayerType::kPLUGIN_V3) == 46, "two kinds");
+
 /* Setters that say whether the value was taken. */
 #define SAYS(Class, ...) \
     static_assert(std::is_same<decltype(std::declval<Class &>().__VA_ARGS__), bool>::value, #Class "::" #__VA_ARGS__)
@@ -129,7 +131,9 @@ static Unique<ICudaEngine> build(const std::string &model, const std::string &pa
         CHECK(config->addOptimizationProfile(profile) >= 0);
         if (refit) break;
     }
-    Unique<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    IHostMemory *text = nullptr;
+    Unique<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config, text));
+    CHECK(!text);
     if (!plan) return nullptr;
     Unique<IRuntime> runtime(createInferRuntime(logger));
     runtime->setTemporaryDirectory("elsewhere");

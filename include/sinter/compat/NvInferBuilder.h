@@ -366,6 +366,13 @@ class IBuilder : public detail::reporter {
             return new detail::plan(sinter::engine::load(made, o).strip());
         });
     }
+    /* Kernels have no text to show. */
+    IHostMemory *buildSerializedNetwork(INetworkDefinition &network, IBuilderConfig &config,
+                                        IHostMemory *&kernelText) noexcept
+    {
+        kernelText = nullptr;
+        return buildSerializedNetwork(network, config);
+    }
     bool buildSerializedNetworkToStream(INetworkDefinition &network, IBuilderConfig &config,
                                         IStreamWriter &writer) noexcept
     {
