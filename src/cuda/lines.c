@@ -23,14 +23,15 @@ static bool is_one(dim_range d)
     return d.min == 1 && d.max == 1;
 }
 
-/* Those of group_norm; groups: into which its channels are told apart, 0 where they need not be. */
+/* Those of group_norm; groups: into which its channels are told apart, 0 where they need not be, as where each channel
+ * is a group. */
 static const char *group_axes(const problem *p, bool by_channel, uint32_t *mask, int64_t *groups)
 {
     const attrs_group_norm *a = p->attrs;
     const problem_operand *x = &p->in[0];
-    REJECT_UNLESS(x->rank >= 2 && a->groups >= 1, "has no channels, or no groups");
+    REJECT_UNLESS(x->rank >= 2 && a->groups >= 0, "has no channels, or no groups");
     *mask = ((1u << x->rank) - 1) & ~3u;
-    if (by_channel) return NULL;
+    if (by_channel || a->groups == 0) return NULL;
     if (a->groups == 1) {
         *mask |= 2;
         return NULL;

@@ -367,7 +367,8 @@ void line_tactics(const problem *p, const kernel_target *target, tactic_sink *ou
     if (lines_of(p, false, &l)) return;
     consider_all(p, &l, l.is_rows ? FORM_ROWS : FORM_COLUMNS, target, &r);
     lines channels;
-    if (p->op == OP_group_norm && !lines_of(p, true, &channels) && !channels.is_rows)
+    const bool has_groups = p->op == OP_group_norm && ((const attrs_group_norm *)p->attrs)->groups > 1;
+    if (has_groups && !lines_of(p, true, &channels) && !channels.is_rows)
         consider_all(p, &channels, FORM_GROUPS, target, &r);
     hand_out(&r, out);
 }

@@ -60,7 +60,8 @@ typedef struct runner {
     line *lines;
     combo *combos;
     uint32_t line_count, combo_count;
-    totals *totals; /* shared with children */
+    uint32_t own_begin, own_end; /* the lines of tests/cuda/cases: some row of sm_90 takes each */
+    totals *totals;              /* shared with children */
     long failed;
 } runner;
 
@@ -278,6 +279,7 @@ static void plan_line(runner *r, uint32_t index)
     }
     if (l->text.from && !r->is_named && case_operations(p) > most_operations) return;
     if (r->is_verbose) (void)printf("%s\n", l->text.at);
+    bool is_taken = false;
     for (uint32_t ki = 0; ki < cuda_kernels_count; ki++) {
         if (!is_wanted(r, ki)) continue;
         const cuda_kernel *k = row_at(ki);
@@ -286,6 +288,7 @@ static void plan_line(runner *r, uint32_t index)
             if (r->is_verbose) (void)printf("  %s rejects: %s\n", k->base.name, rejected);
             continue;
         }
+        is_taken = true;
         tactic_sink sink = { .count = 0 };
         case_tactics(&k->base, p, &r->target, &sink);
         if (!sink.count) report(r, l, k->base.name, "", "gives no tactic");
@@ -300,6 +303,8 @@ static void plan_line(runner *r, uint32_t index)
             }
         }
     }
+    if (!is_taken && r->target.isa == 90 && index >= r->own_begin && index < r->own_end)
+        report(r, l, "", "", "no row takes it");
     arena_rewind(&r->rig.a, mark);
 }
 
@@ -551,7 +556,9 @@ int main(int argc, char **argv)
     if (!r.tactics) r.tactics = r.kernel_name ? UINT32_MAX : 2;
     if (!lines.count && !r.totals->failed) {
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
+        r.own_begin = lines.count;
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
+        r.own_end = lines.count;
         case_lines_scalar(&r.rig, &lines);
         case_lines_packed(&r.rig, &lines, 4, 1);
     }
