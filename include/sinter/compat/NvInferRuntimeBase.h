@@ -29,8 +29,13 @@
 #define TENSORRTAPI
 #define TRT_DEPRECATED
 #define TRT_DEPRECATED_BECAUSE(reason)
+#if __cplusplus >= 201703L
 #define TRT_NODISCARD [[nodiscard]]
 #define TRT_NODISCARD_BECAUSE(reason) [[nodiscard]]
+#else
+#define TRT_NODISCARD
+#define TRT_NODISCARD_BECAUSE(reason)
+#endif
 #define TRT_DEPRECATED_ENUM
 #define TRT_DEPRECATED_API
 #define TRTNOEXCEPT noexcept
