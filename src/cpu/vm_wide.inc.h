@@ -178,7 +178,8 @@ static void wide_of_float(WIDE_ARGS)
     vm_float_to_i64(op, d + i, a + i, b_, c_, n - i);
 }
 
-/* int64 as f32: by their lower words, where all of a group are int32. */
+/* int64 as f32: by their lower words, where all of a group are int32: each upper word repeats the sign of the
+ * lower one. */
 #if VEC_LANES == 16
 #define WIDE_WORDS(x, y, k)                                                                                         \
     __builtin_shufflevector(x, y, k, 2 + k, 4 + k, 6 + k, 8 + k, 10 + k, 12 + k, 14 + k, 16 + k, 18 + k, 20 + k,     \

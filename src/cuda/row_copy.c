@@ -292,9 +292,9 @@ static void move_order(move *m)
 /* Only the outermost axis may have more than 2^31 units. Axes are copied in any order, so one that has comes first. */
 static void move_largest_first(move *m)
 {
-    uint32_t i = m->count;
-    while (i-- > 0 && m->size[i] <= INT32_MAX) {}
-    if (i == UINT32_MAX) return;
+    uint32_t i = 0;
+    while (i < m->count && m->size[i] <= INT32_MAX) i++;
+    if (i == m->count) return;
     const int64_t size = m->size[i], from = m->from[i], to = m->to[i];
     for (; i > 0; i--) {
         m->size[i] = m->size[i - 1];

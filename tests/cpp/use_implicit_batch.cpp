@@ -2,26 +2,18 @@
 /* use_implicit_batch.cpp - programs for TensorRT 7 and 8 whose networks have an implicit batch: layers see sizes without
  * it, and execute() says how many items a run has. Also names that only these versions had. */
 #define NV_TENSORRT_MAJOR 7
+#include "cpp_check.h"
+
 #include <NvInfer.h>
 #include <cuda_runtime_api.h>
 
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 using namespace nvinfer1;
-
-static int failures;
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 class Logger : public ILogger {
   public:

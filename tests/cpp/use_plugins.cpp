@@ -3,25 +3,17 @@
  * compiles and runs it. nvcc -x cu compiles it for a GPU, where the plugins launch kernels:
  *
  *     nvcc -x cu -std=c++17 -Iinclude -Iinclude/sinter/compat tests/cpp/use_plugins.cpp -Lbuild -lsinter -lcuda */
+#include "cpp_check.h"
+
 #include <NvInfer.h>
 #include <cuda_runtime_api.h>
 
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 using namespace nvinfer1;
-
-static int failures;
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 class Logger : public ILogger {
   public:

@@ -3,6 +3,8 @@
  * use_tensorrt.cpp: layers by their old names, names of weights, debug listeners, plugins whose output sizes the data
  * decide or that change an input in place, questions about a model, and CUDA's smaller headers. test_cpp.py compiles
  * and runs it: use_samples DIGITS.onnx SEVEN.npy PLUGIN.onnx. */
+#include "cpp_check.h"
+
 #include <NvInfer.h>
 #include <NvInferPlugin.h>
 #include <NvOnnxParser.h>
@@ -12,21 +14,11 @@
 #include <cuda_profiler_api.h>
 
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
 using namespace nvinfer1;
-
-static int failures;
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 class Logger : public ILogger {
   public:

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* use_sinter.cpp - sinter.hpp from end to end: models, networks, profiles, plugins, futures, errors. test_cpp.py
  * compiles it as C++17 and C++20 with every compiler there is, and runs it: use_sinter DIGITS.onnx SEVEN.npy FOLDER. */
+#include "cpp_check.h"
+
 #include <sinter/sinter.hpp>
 
 #include <cmath>
-#include <cstdio>
 #include <thread>
-
-static int failures;
-
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 /* The error that f throws; its text must hold `says`. */
 template <class F> static void throws(F f, sinter_status status, const char *says, int line)

@@ -2,27 +2,19 @@
 /* use_tensorrt.cpp - a program for TensorRT's C++ interface on sinter/compat: parser, profiles, contexts, refit,
  * graphs, calibrators, plugins of both versions, networks by calls. test_cpp.py compiles and runs it: use_tensorrt
  * DIGITS.onnx SEVEN.npy PLUGIN.onnx, the last a model with a node Scaled(x, factor). */
+#include "cpp_check.h"
+
 #include <NvInfer.h>
 #include <NvInferPlugin.h>
 #include <NvOnnxParser.h>
 #include <cuda_runtime_api.h>
 
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
 using namespace nvinfer1;
-
-static int failures;
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 class Logger : public ILogger {
   public:

@@ -2,6 +2,8 @@
 /* use_tensorrt8.cpp - a program in the style of TensorRT 8: C++14, bindings by number, unique pointers with destroy(),
  * a progress monitor, the parser's refitter. test_cpp.py compiles and runs it: use_tensorrt8 DIGITS.onnx SEVEN.npy
  * FOLDER. */
+#include "cpp_check.h"
+
 #include <NvInfer.h>
 #include <NvInferLegacyDims.h>
 #include <NvInferPluginUtils.h>
@@ -10,7 +12,6 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -20,15 +21,6 @@
 #include <vector>
 
 using namespace nvinfer1;
-
-static int failures;
-static void check_that(bool is_true, const char *what, int line)
-{
-    if (is_true) return;
-    std::printf("line %d: %s\n", line, what);
-    failures++;
-}
-#define CHECK(x) check_that((x), #x, __LINE__)
 
 class Logger : public ILogger {
   public:
