@@ -101,7 +101,8 @@ typedef struct sinter_conditional sinter_conditional;
     X(HALF_UP, 0, "half_up") X(HALF_DOWN, 1, "half_down") X(FLOOR, 2, "floor") X(CEIL, 3, "ceil")
 #define SINTER_PADDING_MODE_MAP(X)                                                                                   \
     X(EXPLICIT_ROUND_DOWN, 0, "explicit_round_down") X(EXPLICIT_ROUND_UP, 1, "explicit_round_up")                    \
-    X(SAME_UPPER, 2, "same_upper") X(SAME_LOWER, 3, "same_lower")
+    X(SAME_UPPER, 2, "same_upper") X(SAME_LOWER, 3, "same_lower") X(CAFFE_ROUND_DOWN, 4, "caffe_round_down")         \
+    X(CAFFE_ROUND_UP, 5, "caffe_round_up")
 #define SINTER_FILL_MAP(X) \
     X(LINSPACE, 0, "linspace") X(RANDOM_UNIFORM, 1, "random_uniform") X(RANDOM_NORMAL, 2, "random_normal")
 #define SINTER_TRIP_LIMIT_MAP(X) X(COUNT, 0, "count") X(WHILE, 1, "while")

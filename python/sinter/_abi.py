@@ -752,6 +752,8 @@ class PaddingMode(IntEnum):
     EXPLICIT_ROUND_UP = 1
     SAME_UPPER = 2
     SAME_LOWER = 3
+    CAFFE_ROUND_DOWN = 4
+    CAFFE_ROUND_UP = 5
 
 
 class Fill(IntEnum):

@@ -62,8 +62,15 @@ static void unfold_batch(network_call *n, const dim *front, uint32_t more)
     n->c.out[0] = build_shaped(&n->c.b, n->c.out[0], to, rank + more);
 }
 
+static bool rounds_up(network_call *n)
+{
+    const int64_t mode = network_int(n, "padding_mode");
+    return mode == SINTER_PADDING_EXPLICIT_ROUND_UP || mode == SINTER_PADDING_CAFFE_ROUND_UP;
+}
+
 /* The attributes that windows share; `at` has room for 5 more. Round up: the output gets an element more where a part
- * of a stride is left, so zeros behind the axis that make the last stride whole give the same. */
+ * of a stride is left, so zeros behind the axis that make the last stride whole give the same. The modes of Caffe pad
+ * as much behind an axis as before it. */
 static uint32_t window_attrs(network_call *n, uint32_t spatial, bool rounds_by_padding, attr_ints *stride,
                              attr_ints *dilation, attr_ints *pads, onnx_attr *at)
 {
@@ -78,19 +85,20 @@ static uint32_t window_attrs(network_call *n, uint32_t spatial, bool rounds_by_p
         check_list(n, "dilation", dilation, spatial);
         at[count++] = network_attr_ints("dilations", dilation);
     }
-    if (mode >= SINTER_PADDING_SAME_UPPER) {
+    const bool is_caffe = mode == SINTER_PADDING_CAFFE_ROUND_DOWN || mode == SINTER_PADDING_CAFFE_ROUND_UP;
+    if (mode >= SINTER_PADDING_SAME_UPPER && !is_caffe) {
         at[count++] = network_attr_text("auto_pad", mode == SINTER_PADDING_SAME_UPPER ? "SAME_UPPER" : "SAME_LOWER");
         return count;
     }
-    const bool has_pre = network_ints(n, "pre_padding", &pre), has_post = network_ints(n, "post_padding", &post);
+    const bool has_pre = network_ints(n, "pre_padding", &pre),
+               has_post = network_ints(n, is_caffe ? "pre_padding" : "post_padding", &post);
     if (has_pre) check_list(n, "pre_padding", &pre, spatial);
     if (has_post) check_list(n, "post_padding", &post, spatial);
     *pads = (attr_ints){ .count = 2 * spatial };
     for (uint32_t i = 0; i < spatial && !n->c.b.status; i++) {
         pads->at[i] = has_pre ? pre.at[i] : 0;
         pads->at[spatial + i] = has_post ? post.at[i] : 0;
-        if (mode == SINTER_PADDING_EXPLICIT_ROUND_UP && rounds_by_padding)
-            pads->at[spatial + i] += stride->count ? stride->at[i] - 1 : 0;
+        if (rounds_by_padding && stride->count && rounds_up(n)) pads->at[spatial + i] += stride->at[i] - 1;
     }
     at[count++] = network_attr_ints("pads", pads);
     return count;
@@ -152,7 +160,7 @@ static void lower_conv(network_call *n, bool is_transposed)
     const uint32_t more_axes = fold_batch(n, "kernel_size", &in[0], front);
     if (!kernel_of(n, is_transposed, in[0], &in[1], &in[2])) return;
     const uint32_t spatial = call_rank(&n->c, in[0]) - 2;
-    uint32_t count = window_attrs(n, spatial, true, &stride, &dilation, &pads, at);
+    uint32_t count = window_attrs(n, spatial, !is_transposed, &stride, &dilation, &pads, at);
     at[count++] = network_attr_int("group", network_int(n, "groups"));
     if (is_transposed && network_ints(n, "output_padding", &more)) {
         check_list(n, "output_padding", &more, spatial);
@@ -169,8 +177,6 @@ void lower_convolution(network_call *n)
 
 void lower_deconvolution(network_call *n)
 {
-    if (network_int(n, "padding_mode") == SINTER_PADDING_EXPLICIT_ROUND_UP)
-        REJECT(&n->c, UNSUPPORTED, "padding_mode explicit_round_up of a deconvolution");
     lower_conv(n, true);
 }
 
@@ -189,7 +195,7 @@ void lower_pooling(network_call *n)
     if (n->c.b.status) return;
     uint32_t count = window_attrs(n, rank - 2, false, &stride, &dilation, &pads, at);
     at[count++] = network_attr_ints("kernel_shape", &window);
-    at[count++] = network_attr_int("ceil_mode", network_int(n, "padding_mode") == SINTER_PADDING_EXPLICIT_ROUND_UP);
+    at[count++] = network_attr_int("ceil_mode", rounds_up(n));
     const ir_value_id most = type == SINTER_POOLING_AVERAGE ? 0 : network_op(n, "MaxPool", at, count, &x, 1);
     at[count++] = network_attr_int("count_include_pad", !network_int(n, "average_count_excludes_padding"));
     const ir_value_id mean = type == SINTER_POOLING_MAX ? 0 : network_op(n, "AveragePool", at, count, &x, 1);

@@ -338,6 +338,22 @@ static void compare_layers()
                             for (size_t w = 0; w < 4; w++) y.push_back(at(x, c, h / 2, w));
                     return y;
                 });
+    compare("concatenation with a constant", { 2, 5, 4 },
+            [](INetworkDefinition &n, ITensor &x) {
+                auto *c = n.addConstant(Dims3{ 2, 2, 4 }, weights(numbers(16, 0, 1)));
+                ITensor *all[] = { &x, first(c) };
+                auto *joined = n.addConcatenation(all, 2);
+                joined->setAxis(1);
+                return first(joined);
+            },
+            [](Item const &x) {
+                Item y;
+                for (size_t c = 0; c < 2; c++) {
+                    for (size_t i = 0; i < 12; i++) y.push_back(x[c * 12 + i]);
+                    for (size_t i = 0; i < 8; i++) y.push_back(static_cast<float>(c * 8 + i));
+                }
+                return y;
+            });
     compare("product of matrices", { 2, 3, 2 },
             [](INetworkDefinition &n, ITensor &x) {
                 auto *c = n.addConstant(Dims3{ 1, 2, 4 }, weights(numbers(8, -3, 1)));
@@ -365,9 +381,256 @@ static void compare_layers()
             });
 }
 
+/* ---- recurrent layers: [2, 3, 4] are two sequences of three steps ---- */
+
+struct Recurrent {
+    RNNOperation op;
+    int layers, directions, size;
+    bool skips;
+};
+static std::vector<RNNGateType> gates_of(RNNOperation op)
+{
+    using G = RNNGateType;
+    if (op == RNNOperation::kLSTM) return { G::kINPUT, G::kFORGET, G::kCELL, G::kOUTPUT };
+    if (op == RNNOperation::kGRU) return { G::kUPDATE, G::kRESET, G::kHIDDEN };
+    return { G::kINPUT };
+}
+/* The weights of a gate [size, width] and its bias [size], which follow from where they are. */
+static std::vector<float> const &gate_weights(int layer, RNNGateType gate, bool is_w, size_t count)
+{
+    const auto g = static_cast<float>(gate);
+    return numbers(count, 0.3f - 0.05f * g - (is_w ? 0.1f : 0.2f) * static_cast<float>(layer), is_w ? -0.013f : 0.011f);
+}
+static size_t width_of(Recurrent const &r, int layer, bool is_w)
+{
+    return !is_w ? size_t(r.size) : layer < r.directions ? 4 : size_t(r.size * r.directions);
+}
+static IRNNv2Layer *recurrent(INetworkDefinition &n, ITensor &x, Recurrent const &r)
+{
+    IRNNv2Layer *const layer = n.addRNNv2(x, r.layers, r.size, 3, RNNOperation::kTANH);
+    if (!layer) return nullptr;
+    layer->setOperation(r.op);
+    if (r.directions == 2) layer->setDirection(RNNDirection::kBIDIRECTION);
+    if (r.skips) layer->setInputMode(RNNInputMode::kSKIP);
+    for (int l = 0; l < r.layers * r.directions; l++)
+        for (RNNGateType const gate : gates_of(r.op))
+            for (const bool is_w : { true, false }) {
+                if (is_w && r.skips && l < r.directions) continue;
+                const size_t size = size_t(r.size);
+                layer->setWeightsForGate(l, gate, is_w, weights(gate_weights(l, gate, is_w, size * width_of(r, l, is_w))));
+                layer->setBiasForGate(l, gate, is_w, weights(gate_weights(l + 1, gate, !is_w, size)));
+            }
+    CHECK(layer->getType() == LayerType::kRNN_V2 && layer->getLayerCount() == r.layers);
+    CHECK(layer->getHiddenSize() == r.size && layer->getDataLength() == 4 && layer->getMaxSeqLength() == 3);
+    CHECK(layer->getNbOutputs() == (r.op == RNNOperation::kLSTM ? 3 : 2) && layer->getOperation() == r.op);
+    return layer;
+}
+/* One layer in one direction over [steps, width]; last: its last state, of an LSTM its last cell. */
+static std::vector<Item> run_layer(Recurrent const &r, int l, std::vector<Item> const &in, Item &state, Item &cell)
+{
+    const auto size = size_t(r.size);
+    std::vector<Item> made(in.size(), Item(size));
+    const bool is_backward = r.directions == 2 && l % 2;
+    for (size_t i = 0; i < in.size(); i++) {
+        const size_t t = is_backward ? in.size() - 1 - i : i;
+        Item next(size);
+        for (size_t u = 0; u < size; u++) {
+            float of_input[7], of_state[7];
+            for (RNNGateType const gate : gates_of(r.op))
+                for (const bool is_w : { true, false }) {
+                    Item const &x = is_w ? in[t] : state;
+                    const bool is_skipped = is_w && r.skips && l < r.directions;
+                    float sum = is_skipped ? x[u] : gate_weights(l + 1, gate, !is_w, size)[u];
+                    for (size_t k = 0; k < x.size() && !is_skipped; k++)
+                        sum += gate_weights(l, gate, is_w, size * x.size())[u * x.size() + k] * x[k];
+                    (is_w ? of_input : of_state)[static_cast<int>(gate)] = sum;
+                }
+            const auto gate = [&](RNNGateType g) { return of_input[int(g)] + of_state[int(g)]; };
+            const auto part = [&](RNNGateType g) { return 1 / (1 + std::exp(-gate(g))); };
+            using G = RNNGateType;
+            if (r.op == RNNOperation::kLSTM) {
+                cell[u] = part(G::kFORGET) * cell[u] + part(G::kINPUT) * std::tanh(gate(G::kCELL));
+                next[u] = part(G::kOUTPUT) * std::tanh(cell[u]);
+            } else if (r.op == RNNOperation::kGRU) {
+                const float h = std::tanh(of_input[int(G::kHIDDEN)] + part(G::kRESET) * of_state[int(G::kHIDDEN)]);
+                next[u] = (1 - part(G::kUPDATE)) * h + part(G::kUPDATE) * state[u];
+            } else next[u] = r.op == RNNOperation::kRELU ? std::max(gate(G::kINPUT), 0.f) : std::tanh(gate(G::kINPUT));
+        }
+        made[t] = state = next;
+    }
+    return made;
+}
+static Item recurrent_values(Recurrent const &r, Item const &x, int output)
+{
+    Item made;
+    for (size_t row = 0; row < 2; row++) {
+        std::vector<Item> data;
+        for (size_t t = 0; t < 3; t++)
+            data.emplace_back(x.begin() + int64_t(row * 12 + t * 4), x.begin() + int64_t(row * 12 + t * 4 + 4));
+        Item last;
+        for (int l = 0; l < r.layers; l++) {
+            std::vector<Item> joined(3);
+            for (int d = 0; d < r.directions; d++) {
+                Item state(size_t(r.size), 0.f), cell(size_t(r.size), 0.f);
+                const std::vector<Item> y = run_layer(r, l * r.directions + d, data, state, cell);
+                for (size_t t = 0; t < 3; t++) joined[t].insert(joined[t].end(), y[t].begin(), y[t].end());
+                Item const &kept = output == 2 ? cell : state;
+                last.insert(last.end(), kept.begin(), kept.end());
+            }
+            data = joined;
+        }
+        if (output) made.insert(made.end(), last.begin(), last.end());
+        else
+            for (Item const &y : data) made.insert(made.end(), y.begin(), y.end());
+    }
+    return made;
+}
+static void compare_recurrent()
+{
+    const Recurrent all[] = { { RNNOperation::kLSTM, 1, 2, 3, false }, { RNNOperation::kLSTM, 2, 1, 4, true },
+                              { RNNOperation::kGRU, 2, 2, 2, false },  { RNNOperation::kRELU, 2, 2, 4, true },
+                              { RNNOperation::kRELU, 3, 1, 2, false }, { RNNOperation::kTANH, 2, 2, 3, false } };
+    for (Recurrent const &r : all)
+        for (int output = 0; output < (r.op == RNNOperation::kLSTM ? 3 : 2); output++) {
+            const int64_t layers = r.layers * r.directions;
+            const std::vector<int64_t> dims = output ? std::vector<int64_t>{ 2, layers, r.size }
+                                                     : std::vector<int64_t>{ 2, 3, r.size * r.directions };
+            compare("recurrent", dims,
+                    [&](INetworkDefinition &n, ITensor &x) {
+                        IRNNv2Layer *const layer = recurrent(n, x, r);
+                        return layer ? layer->getOutput(output) : nullptr;
+                    },
+                    [&](Item const &x) { return recurrent_values(r, x, output); });
+        }
+    compare("recurrent with a wrong gate", { 2, 3, 4 },
+            [](INetworkDefinition &n, ITensor &x) {
+                IRNNv2Layer *const layer = n.addRNNv2(x, 1, 4, 3, RNNOperation::kRELU);
+                layer->setWeightsForGate(0, RNNGateType::kCELL, true, weights(numbers(16, 0, 1)));
+                layer->setWeightsForGate(0, RNNGateType::kINPUT, true, weights(numbers(15, 0, 1)));
+                CHECK(logger.errors.find("no such gate") != std::string::npos);
+                CHECK(logger.errors.find("takes 16 weights of kFLOAT, not 15") != std::string::npos);
+                logger.errors.clear();
+                return layer->getOutput(0);
+            },
+            [](Item x) {
+                for (float &v : x) v = 0;
+                return x;
+            });
+}
+
+static void compare_gathers()
+{
+    static const int32_t which[] = { 2, 0 };
+    compare("gather with indices of all items", { 2, 2, 4 },
+            [](INetworkDefinition &n, ITensor &x) {
+                auto *c = n.addConstant(Dims{ 1, { 2 }, {} }, Weights{ DataType::kINT32, which, 2 });
+                return first(n.addGather(x, *first(c), 1));
+            },
+            [](Item const &x) {
+                Item y;
+                for (size_t c = 0; c < 2; c++)
+                    for (const size_t h : { 2u, 0u })
+                        for (size_t w = 0; w < 4; w++) y.push_back(at(x, c, h, w));
+                return y;
+            });
+    /* The position of the largest element of each row picks a column of x. */
+    const auto largest = [](Item const &x, size_t c, size_t h) {
+        size_t best = 0;
+        for (size_t w = 1; w < 4; w++) best = at(x, c, h, w) > at(x, c, h, best) ? w : best;
+        return best;
+    };
+    compare("gather with indices of each item", { 2, 3, 2, 3, 1 },
+            [](INetworkDefinition &n, ITensor &x) {
+                auto *top = n.addTopK(x, TopKOperation::kMAX, 1, 4);
+                return first(n.addGather(x, *top->getOutput(1), 2));
+            },
+            [&](Item const &x) {
+                Item y;
+                for (size_t c = 0; c < 2; c++)
+                    for (size_t h = 0; h < 3; h++)
+                        for (size_t i = 0; i < 6; i++) y.push_back(at(x, c, h, largest(x, i / 3, i % 3)));
+                return y;
+            });
+    compare("gather from a table", { 2, 3, 1, 2 },
+            [](INetworkDefinition &n, ITensor &x) {
+                auto *top = n.addTopK(x, TopKOperation::kMAX, 1, 4);
+                auto *table = n.addConstant(Dims2{ 4, 2 }, weights(numbers(8, 10, 1)));
+                CHECK(!n.addGather(*first(table), *top->getOutput(1), 1));
+                CHECK(logger.errors.find("from a constant along an axis") != std::string::npos);
+                logger.errors.clear();
+                return first(n.addGather(*first(table), *top->getOutput(1), 0));
+            },
+            [&](Item const &x) {
+                Item y;
+                for (size_t i = 0; i < 6; i++)
+                    for (size_t k = 0; k < 2; k++) y.push_back(10 + float(largest(x, i / 3, i % 3) * 2 + k));
+                return y;
+            });
+}
+
+/* Names that TensorRT 7 and 8 had. */
+static void use_old_names()
+{
+    const Dims typed{ 2, { 3, 4 }, { DimensionType::kCHANNEL, DimensionType::kSPATIAL } };
+    CHECK(has_dims(typed, { 3, 4 }) && typed.type[1] == DimensionType::kSPATIAL);
+    DimsNCHW whole{ 1, 2, 3, 4 };
+    whole.h() = 5;
+    CHECK(whole.n() == 1 && has_dims(whole, { 1, 2, 5, 4 }) && SliceMode::kDEFAULT == SampleMode::kSTRICT_BOUNDS);
+    CHECK(EnumMax<SampleMode>() == 5 && EnumMax<PaddingMode>() == 6 && TensorFormat::kNC2HW2 == TensorFormat::kCHW2);
+    Unique<IBuilder> builder(createInferBuilder(logger));
+    builder->setRefittable(true);
+    builder->setStrictTypeConstraints(true);
+    CHECK(builder->getRefittable() && builder->getStrictTypeConstraints() && !builder->getInt8Mode());
+    Unique<IBuilderConfig> config(builder->createBuilderConfig());
+    config->setQuantizationFlag(QuantizationFlag::kCALIBRATE_BEFORE_FUSION);
+    CHECK(config->getQuantizationFlag(QuantizationFlag::kCALIBRATE_BEFORE_FUSION) && config->getQuantizationFlags() == 1);
+    Unique<INetworkDefinition> network(builder->createNetworkV2(0U));
+    ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims3{ 1, 4, 4 });
+    auto *full = network->addFullyConnected(*x, 2, weights(numbers(32, 0, 1)), Weights{ DataType::kFLOAT, nullptr, 0 });
+    ILayer *const base = full;
+    CHECK(base->getType() == LayerType::kFULLY_CONNECTED && network->getLayer(0) == base);
+    auto *product = network->addMatrixMultiply(*x, MatrixOperation::kNONE, *x, MatrixOperation::kNONE);
+    product->setTranspose(1, true);
+    CHECK(product->getTranspose(1) && !product->getTranspose(0) && !network->hasExplicitPrecision());
+    CHECK(logger.errors.empty());
+}
+
+/* Windows of Caffe: the same zeros on both sides, and no window that begins behind the front zeros and the data. */
+static void compare_paddings_of_caffe()
+{
+    const auto pool = [](PaddingMode mode, int stride) {
+        return [=](INetworkDefinition &n, ITensor &x) {
+            auto *p = n.addPoolingNd(x, PoolingType::kMAX, DimsHW{ 2, 2 });
+            p->setStrideNd(DimsHW{ stride, stride });
+            p->setPrePadding(DimsHW{ 1, 1 });
+            p->setPostPadding(DimsHW{ 0, 0 });
+            p->setPaddingMode(mode);
+            CHECK(p->getPaddingMode() == mode);
+            return first(p);
+        };
+    };
+    compare("caffe, down", { 2, 1, 1 }, pool(PaddingMode::kCAFFE_ROUND_DOWN, 5),
+            [](Item const &x) { return Item{ at(x, 0, 0, 0), at(x, 1, 0, 0) }; });
+    compare("caffe, up", { 2, 2, 2 }, pool(PaddingMode::kCAFFE_ROUND_UP, 3), [](Item const &x) {
+        Item y;
+        for (size_t c = 0; c < 2; c++)
+            for (size_t i = 0; i < 4; i++) {
+                float most = -1e30f;
+                for (size_t h = i < 2 ? 0 : 2; h < (i < 2 ? 1u : 3u); h++)
+                    for (size_t w = i % 2 ? 2 : 0; w < (i % 2 ? 4u : 1u); w++) most = std::max(most, at(x, c, h, w));
+                y.push_back(most);
+            }
+        return y;
+    });
+}
+
 int main()
 {
     compare_layers();
+    compare_recurrent();
+    compare_gathers();
+    compare_paddings_of_caffe();
+    use_old_names();
 
     /* Layers whose axes would count the batch are refused, and a flag makes it an axis. */
     Unique<IBuilder> builder(createInferBuilder(logger));

@@ -113,6 +113,34 @@ static void convolution_rounds_up(void)
     end();
 }
 
+/* Zeros as before the axis lie behind it, too; a pool that would begin in those is none. */
+static void pad_as_caffe(int is_pool, int64_t stride, const char *mode, int64_t count, const double *want)
+{
+    begin();
+    float x[] = { 1, 2, 3, 4 }, w[] = { 1, 10, 100 };
+    const sinter_weights kernel = { F32, 0, 3, w };
+    sinter_network_tensor *in = input("x", 3, DIMS(1, 1, 4));
+    sinter_layer *l = is_pool ? sinter_add_pooling(net, in, SINTER_POOLING_MAX, 1, DIMS(2), &error)
+                              : sinter_add_convolution(net, in, 1, 1, DIMS(3), &kernel, NULL, &error);
+    CHECK_EQ(sinter_layer_set_ints(l, "pre_padding", DIMS(1), 1, &error), SINTER_OK);
+    CHECK_EQ(sinter_layer_set_ints(l, "post_padding", DIMS(0), 1, &error), SINTER_OK);
+    CHECK_EQ(sinter_layer_set_ints(l, "stride", &stride, 1, &error), SINTER_OK);
+    CHECK_EQ(sinter_layer_set_text(l, "padding_mode", mode, &error), SINTER_OK);
+    const net_data data = data_of("x", 3, DIMS(1, 1, 4), x);
+    expect_at(out(l), &data, 1, 3, DIMS(1, 1, count), want, 0, __LINE__);
+    end();
+}
+
+static void paddings_of_caffe(void)
+{
+    const double conv[] = { 210, 432, 4 }, pool[] = { 1, 4 };
+    pad_as_caffe(0, 2, "caffe_round_down", 2, conv);
+    pad_as_caffe(0, 2, "caffe_round_up", 3, conv);
+    pad_as_caffe(1, 5, "caffe_round_down", 1, pool);
+    pad_as_caffe(1, 5, "caffe_round_up", 1, pool);
+    pad_as_caffe(1, 3, "caffe_round_up", 2, pool);
+}
+
 static void deconvolution(void)
 {
     begin();
@@ -122,6 +150,8 @@ static void deconvolution(void)
     CHECK_EQ(sinter_layer_set_ints(l, "stride", DIMS(2), 1, &error), SINTER_OK);
     const net_data data = data_of("x", 3, DIMS(1, 1, 2), x);
     EXPECT(out(l), &data, 1, 3, DIMS(1, 1, 5), 1, 10, 102, 20, 200);
+    CHECK_EQ(sinter_layer_set_text(l, "padding_mode", "explicit_round_up", &error), SINTER_OK);
+    EXPECT(NULL, &data, 1, 3, DIMS(1, 1, 5), 1, 10, 102, 20, 200);
     end();
 }
 
@@ -692,6 +722,7 @@ static void table_of_kinds(void)
 
 static const test tests[] = { T(convolution),
                               T(convolution_rounds_up),
+                              T(paddings_of_caffe),
                               T(deconvolution),
                               T(kernel_as_input),
                               T(pooling),

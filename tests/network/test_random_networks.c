@@ -96,7 +96,7 @@ static sinter_layer *add_window(grower *g, tensor t, const sinter_network_shape 
         for (uint32_t i = 0; i < spatial; i++) list[i] = (k == 0 || k == 3) + below(g, 2);
         (void)sinter_layer_set_ints(l, name[k], list, spatial, NULL);
     }
-    if (what != 1) (void)sinter_layer_set_int(l, "padding_mode", below(g, 4), NULL);
+    (void)sinter_layer_set_int(l, "padding_mode", below(g, 6), NULL);
     if (what == 2) (void)sinter_layer_set_int(l, "average_count_excludes_padding", below(g, 2), NULL);
     return l;
 }

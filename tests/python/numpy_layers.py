@@ -38,22 +38,25 @@ def softmax(x, axes):
     return power / power.sum(axes, keepdims=True)
 
 
-def paddings(mode, size, kernel, stride, pre, post):
+def paddings(mode, size, kernel, stride, pre, post, is_pooling):
     """(elements of the output, elements before, elements behind) of one axis for the word of a padding mode."""
     if mode.startswith("SAME"):
         count = -(-size // stride)
         total = max((count - 1) * stride + kernel - size, 0)
         less = total // 2
         return (count, less, total - less) if mode == "SAME_UPPER" else (count, total - less, less)
+    post = pre if mode.startswith("CAFFE") else post
     room = size + pre + post - kernel
-    count = room // stride + 1 if mode == "EXPLICIT_ROUND_DOWN" else -(-room // stride) + 1
+    count = room // stride + 1 if mode.endswith("ROUND_DOWN") else -(-room // stride) + 1
+    if mode == "CAFFE_ROUND_UP" and is_pooling and (count - 1) * stride >= size + pre:
+        count -= 1
     return count, pre, max((count - 1) * stride + kernel - size - pre, 0)
 
 
-def windows(x, kernel, stride, dilation, pre, post, mode, fill):
+def windows(x, kernel, stride, dilation, pre, post, mode, fill, is_pooling=True):
     """[N, C, output axes, kernel axes]: the elements under each position of a window."""
     spatial = len(kernel)
-    plan = [paddings(mode, x.shape[2 + i], (kernel[i] - 1) * dilation[i] + 1, stride[i], pre[i], post[i]) for i in range(spatial)]
+    plan = [paddings(mode, x.shape[2 + i], (kernel[i] - 1) * dilation[i] + 1, stride[i], pre[i], post[i], is_pooling) for i in range(spatial)]
     x = np.pad(x, [(0, 0), (0, 0)] + [(p[1], p[2]) for p in plan], constant_values=fill)
     made = np.empty(x.shape[:2] + tuple(p[0] for p in plan) + tuple(kernel), x.dtype)
     for at in np.ndindex(*(p[0] for p in plan)):
@@ -64,7 +67,7 @@ def windows(x, kernel, stride, dilation, pre, post, mode, fill):
 
 def convolution(x, w, bias, stride, dilation, pre, post, groups, mode="EXPLICIT_ROUND_DOWN"):
     spatial = x.ndim - 2
-    seen = windows(x, w.shape[2:], stride, dilation, pre, post, mode, 0)
+    seen = windows(x, w.shape[2:], stride, dilation, pre, post, mode, 0, False)
     parts = [np.tensordot(seen[:, g * w.shape[1]:(g + 1) * w.shape[1]], part,
                           (tuple([1] + list(range(2 + spatial, 2 + 2 * spatial))), tuple(range(1, 2 + spatial))))
              for g, part in enumerate(np.split(w, groups))]

@@ -112,14 +112,16 @@ def convolution(r, transposed=False):
     layer.stride_nd, layer.dilation_nd, layer.num_groups = stride, dilation, groups
     layer.pre_padding, layer.post_padding = pre, post
     arguments = (v, weights.astype("f8"), np.zeros(outs) if bias is None else bias, stride, dilation, pre, post, groups)
+    mode = r.pick("EXPLICIT_ROUND_DOWN", "EXPLICIT_ROUND_UP", "CAFFE_ROUND_DOWN", "CAFFE_ROUND_UP", *(() if transposed else ("SAME_UPPER", "SAME_LOWER")))
+    layer.padding_mode = trt.PaddingMode[mode]
     if transposed:
+        post = pre if mode.startswith("CAFFE") else post            # and either rounding is the same
+        arguments = arguments[:6] + (post, groups)
         value = judge.deconvolution(*arguments)
         if 0 in value.shape or min(d - p - q for d, p, q in zip(v.shape[2:], pre, post)) < 1:
             layer.pre_padding = layer.post_padding = (0,) * spatial
             value = judge.deconvolution(*arguments[:5], (0,) * spatial, (0,) * spatial, groups)
     else:
-        mode = r.pick("EXPLICIT_ROUND_DOWN", "EXPLICIT_ROUND_UP", "SAME_UPPER", "SAME_LOWER")
-        layer.padding_mode = trt.PaddingMode[mode]
         value = judge.convolution(*arguments, mode)
     r.want(layer.get_output(0), value.reshape(tuple(x.shape)[:len(more) + 1] + value.shape[1:]))
 
@@ -140,11 +142,14 @@ def pooling(r):
     x, v = r.smooth(*more, r.int(1, 2), r.int(1, 3), *r.dims(spatial, 3, 6))
     v = v.reshape((-1,) + v.shape[len(more) + 1:])
     size, stride, pre = r.dims(spatial, 2, 3), r.dims(spatial, 1, 2), r.dims(spatial, 0, 1)
-    kind, mode, excludes = r.pick("MAX", "AVERAGE", "MAX_AVERAGE_BLEND"), r.pick("EXPLICIT_ROUND_DOWN", "SAME_UPPER", "SAME_LOWER"), True
+    kind, excludes = r.pick("MAX", "AVERAGE", "MAX_AVERAGE_BLEND"), True
+    mode = r.pick("EXPLICIT_ROUND_DOWN", "SAME_UPPER", "SAME_LOWER", "CAFFE_ROUND_DOWN", "CAFFE_ROUND_UP")
     layer = r.net.add_pooling_nd(x, trt.PoolingType[kind], size)
-    if mode == "EXPLICIT_ROUND_DOWN":
+    if mode.endswith("ROUND_DOWN"):
         excludes = bool(r.int(0, 1))
     layer.stride_nd, layer.padding_nd, layer.padding_mode = stride, pre, trt.PaddingMode[mode]
+    if mode.startswith("CAFFE"):
+        layer.post_padding = r.dims(spatial, 0, 1)                  # is not looked at
     layer.average_count_excludes_padding, layer.blend_factor = excludes, 0.25
     value = judge.pooling(v, kind, size, stride, pre, pre, mode, excludes, 0.25)
     r.want(layer.get_output(0), value.reshape(tuple(x.shape)[:len(more) + 1] + value.shape[1:]))

@@ -10,13 +10,16 @@
 namespace nvinfer1 {
 
 enum class NetworkDefinitionCreationFlag : int32_t {
-    kEXPLICIT_BATCH = 0, kSTRONGLY_TYPED = 1, kPREFER_JIT_PYTHON_PLUGINS = 2, kPREFER_AOT_PYTHON_PLUGINS = 3
+    kEXPLICIT_BATCH = 0, kSTRONGLY_TYPED = 1, kPREFER_JIT_PYTHON_PLUGINS = 2, kPREFER_AOT_PYTHON_PLUGINS = 3,
+    kEXPLICIT_PRECISION = 31 /* of TensorRT 7 and 8, which changes nothing: layers are as their inputs' types say */
 };
 using NetworkDefinitionCreationFlags = uint32_t;
 template <> constexpr int32_t EnumMax<NetworkDefinitionCreationFlag>() noexcept { return 4; }
 
 class INetworkDefinition;
 class IBuilder;
+class IRNNv2Layer;
+enum class RNNOperation : int32_t;
 
 class ILoop : public detail::reporter {
   public:
@@ -169,7 +172,8 @@ class INetworkDefinition : public detail::reporter {
         hidden_ ? 2u << std::max(x.getDimensions().nbDims - 3, 0) : 0)
     ADD_EXPLICIT(IRaggedSoftMaxLayer, RaggedSoftMax, (ITensor &x, ITensor &bounds), ragged_softmax, edge(x),
         edge(bounds))
-    ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation, edges(x, count),
+    ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation,
+        of_one_batch(edges(x, count)),
         (count > 0 ? std::max(x[0]->getDimensions().nbDims - 3, 0) : 0) + hidden_)
     ADD(IElementWiseLayer, ElementWise, (ITensor &a, ITensor &b, ElementWiseOperation op), elementwise, edge(a),
         edge(b),
@@ -183,9 +187,6 @@ class INetworkDefinition : public detail::reporter {
     ADD(ITopKLayer, TopK, (ITensor &x, TopKOperation op, int32_t k, uint32_t axes,
         DataType indices = DataType::kINT32), topk,
         edge(x), to<sinter_topk>(op), k, axes << hidden_, detail::from(indices))
-    ADD_EXPLICIT(IGatherLayer, Gather, (ITensor &data, ITensor &indices, int32_t axis), gather, edge(data),
-        edge(indices),
-        SINTER_GATHER_DEFAULT, axis)
     ADD_EXPLICIT(IGatherLayer, GatherV2, (ITensor &data, ITensor &indices, GatherMode mode), gather, edge(data),
         edge(indices),
         to<sinter_gather>(mode), 0)
@@ -271,6 +272,24 @@ class INetworkDefinition : public detail::reporter {
         (void)attempt([&] { sinter::layer(made->get()).set("axes", axes); });
         return made;
     }
+    /* Indices are of each item of an implicit batch its own, unless they are a constant. */
+    IGatherLayer *addGather(ITensor &data, ITensor &indices, int32_t axis) noexcept
+    {
+        return add<IGatherLayer>([&] {
+            if (!hidden_) return net_.add_gather(edge(data), edge(indices), SINTER_GATHER_DEFAULT, axis);
+            const bool is_one = is_constant(data);
+            if (is_one && axis)
+                throw sinter::error(SINTER_UNSUPPORTED, "addGather from a constant along an axis that is not 0, in a "
+                                                        "network with an implicit batch");
+            const sinter::edge from = is_one ? without_batch(data) : edge(data);
+            const sinter::edge which = !is_one && is_constant(indices) ? without_batch(indices) : edge(indices);
+            sinter::layer made = net_.add_gather(from, which, SINTER_GATHER_DEFAULT, is_one ? 0 : axis + 1);
+            if (!is_one && !is_constant(indices)) made.set("num_elementwise_dims", 1);
+            return made;
+        });
+    }
+    /* A stack of recurrent layers, of TensorRT 5 to 9 (NvInferRecurrent.h). */
+    inline IRNNv2Layer *addRNNv2(ITensor &x, int32_t layers, int32_t size, int32_t longest, RNNOperation op) noexcept;
     INormalizationLayer *addNormalizationV2(ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes) noexcept
     {
         INormalizationLayer *const made = addNormalization(x, scale, bias, axes);
@@ -364,6 +383,7 @@ class INetworkDefinition : public detail::reporter {
     }
     char const *getName() const noexcept { return sinter_network_name(net_.get()); }
     bool hasImplicitBatchDimension() const noexcept { return hidden_ != 0; }
+    bool hasExplicitPrecision() const noexcept { return getFlag(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION); }
     NetworkDefinitionCreationFlags getFlags() const noexcept { return flags_; }
     bool getFlag(NetworkDefinitionCreationFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
     IBuilder &getBuilder() const noexcept { return builder_; }
@@ -373,16 +393,31 @@ class INetworkDefinition : public detail::reporter {
     sinter::network &net() { return net_; }
     int32_t hidden() const { return hidden_; }
     /* Sizes of a resized tensor as a tensor, whose first is the batch of x. */
-    sinter::edge sizes_behind_batch(ITensor const &x, Dims const &dims)
+    sinter::edge sizes_behind_batch(sinter::edge const &x, Dims const &dims)
     {
         const sinter::dims size = detail::from(dims);
-        const sinter::edge shape = net_.add_shape(edge(x)).output(0);
+        const sinter::edge shape = net_.add_shape(x).output(0);
         const sinter::dims zero{ 0 }, one{ 1 };
         const sinter::edge batch = net_.add_slice(shape, zero, one.data(), one.data()).output(0);
         sinter::tensor rest(SINTER_DTYPE_I64, { static_cast<int64_t>(size.size()) });
         std::memcpy(rest.data(), size.data(), rest.size_bytes());
         const std::vector<sinter::edge> parts{ batch, net_.add_constant(rest, 0).output(0) };
         return net_.add_concatenation(parts, 0).output(0);
+    }
+    /* Constants among tensors with an implicit batch are the same for each item. */
+    std::vector<sinter::edge> of_one_batch(std::vector<sinter::edge> all)
+    {
+        const auto has_batch = [](sinter::edge const &e) { return e.get() && e.shape().dim[0] != 1; };
+        const auto whole = std::find_if(all.begin(), all.end(), has_batch);
+        if (!hidden_ || whole == all.end()) return all;
+        for (sinter::edge &e : all) {
+            if (!e.get() || has_batch(e)) continue;
+            const sinter_network_shape s = e.shape();
+            const Dims rest = detail::hide_batch(detail::to_dims(s.dim, s.rank), hidden_);
+            sinter_network_tensor *const in[] = { e.get(), sizes_behind_batch(*whole, rest).get() };
+            e = sinter::layer(sinter::call(sinter_add_op, net_.get(), "", "Expand", int64_t(0), in, 2u, 1u));
+        }
+        return all;
     }
     /* f(), with the debug tensors and the mark of an implicit batch as outputs, whose names say what they are. */
     template <class F> sinter::buffer with_marked_outputs(F f)
@@ -482,6 +517,18 @@ class INetworkDefinition : public detail::reporter {
                                 "addFullyConnected takes tensors [..., C, H, W] of known H and W: addMatrixMultiply");
         return { s.dim[s.rank - 2], s.dim[s.rank - 1] };
     }
+    static bool is_constant(ITensor const &t)
+    {
+        sinter_layer *const producer = sinter_network_tensor_producer(t.get());
+        return producer && sinter_layer_get_kind(producer) == SINTER_LAYER_CONSTANT;
+    }
+    /* A constant without its batch, which is 1. */
+    sinter::edge without_batch(ITensor const &t)
+    {
+        sinter::layer made = net_.add_shuffle(edge(t));
+        made.set("reshape", detail::from(t.getDimensions()));
+        return made;
+    }
     void needs_batch_axis(char const *call) const
     {
         if (hidden_)
@@ -527,7 +574,7 @@ inline void IResizeLayer::setOutputDimensions(Dims const &dims) noexcept
 {
     if (!hidden()) return (void)put_dims("size", dims);
     (void)attempt([&] {
-        const sinter::edge sizes = network()->sizes_behind_batch(*getInput(0), dims);
+        const sinter::edge sizes = network()->sizes_behind_batch(getInput(0)->get(), dims);
         sinter::call(sinter_layer_set_input, get(), 1u, sizes.get());
     });
 }
@@ -624,5 +671,6 @@ inline IIfConditionalOutputLayer *IIfConditional::addOutput(ITensor &a, ITensor 
 } // namespace nvinfer1
 
 #include "NvInferBuilder.h"
+#include "NvInferRecurrent.h"
 
 #endif

@@ -27,6 +27,7 @@ enum class MemoryPoolType : int32_t {
 };
 enum class DeviceType : int32_t { kGPU = 0, kDLA = 1 };
 enum class QuantizationFlag : int32_t { kCALIBRATE_BEFORE_FUSION = 0 };
+using QuantizationFlags = uint32_t;
 enum class PreviewFeature : int32_t {
     kPROFILE_SHARING_0806 = 0, kALIASED_PLUGIN_IO_10_03 = 1, kRUNTIME_ACTIVATION_RESIZE_10_10 = 2,
     kMULTIDEVICE_RUNTIME_10_16 = 3, kFASTER_DYNAMIC_SHAPES_0805 = 40,
@@ -104,6 +105,7 @@ class IOptimizationProfile {
     }
     /* Values from which shapes are computed: any serve here, and none are kept. */
     int32_t getNbShapeValues(char const *) const noexcept { return -1; }
+    int32_t const *getShapeValues(char const *, OptProfileSelector) const noexcept { return nullptr; }
     int64_t const *getShapeValuesV2(char const *, OptProfileSelector) const noexcept { return nullptr; }
     bool setShapeValues(char const *, OptProfileSelector, int32_t const *, int32_t) noexcept { return true; }
     bool setShapeValuesV2(char const *, OptProfileSelector, int64_t const *, int32_t) noexcept { return true; }
@@ -180,7 +182,12 @@ class IBuilderConfig {
     bool getFlag(BuilderFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
     void setFlags(BuilderFlags flags) noexcept { flags_ = flags; }
     BuilderFlags getFlags() const noexcept { return static_cast<BuilderFlags>(flags_); }
-    void setQuantizationFlag(QuantizationFlag) noexcept {}
+    /* Kept: calibration sees the values of the model's tensors, whatever is fused. */
+    void setQuantizationFlag(QuantizationFlag f) noexcept { quantization_ |= 1U << static_cast<int>(f); }
+    void clearQuantizationFlag(QuantizationFlag f) noexcept { quantization_ &= ~(1U << static_cast<int>(f)); }
+    bool getQuantizationFlag(QuantizationFlag f) const noexcept { return quantization_ >> static_cast<int>(f) & 1; }
+    void setQuantizationFlags(QuantizationFlags flags) noexcept { quantization_ = flags; }
+    QuantizationFlags getQuantizationFlags() const noexcept { return quantization_; }
     /* Kept: no feature has to be switched on. */
     void setPreviewFeature(PreviewFeature f, bool is_on) noexcept { previews_[f] = is_on; }
     bool getPreviewFeature(PreviewFeature f) const noexcept
@@ -253,8 +260,6 @@ class IBuilderConfig {
         return true;
     }
     TacticSources getTacticSources() const noexcept { return sources_; }
-    void clearQuantizationFlag(QuantizationFlag) noexcept {}
-    bool getQuantizationFlag(QuantizationFlag) const noexcept { return false; }
     int32_t getMinTimingIterations() const noexcept { return 1; }
     void setMaxNbTactics(int32_t) noexcept {}
     int32_t getMaxNbTactics() const noexcept { return -1; }
@@ -291,6 +296,7 @@ class IBuilderConfig {
   private:
     friend class IBuilder;
     void put_flag(BuilderFlag f, bool is_on) noexcept { is_on ? setFlag(f) : clearFlag(f); }
+    QuantizationFlags quantization_ = 0;
     uint64_t flags_ = uint64_t(1) << static_cast<int>(BuilderFlag::kTF32);
     std::vector<IOptimizationProfile const *> profiles_;
     IOptimizationProfile const *calibration_profile_ = nullptr;
@@ -398,6 +404,33 @@ class IBuilder : public detail::reporter {
     void setFp16Mode(bool is_on) noexcept { own_.put_flag(BuilderFlag::kFP16, is_on); }
     void setInt8Mode(bool is_on) noexcept { own_.put_flag(BuilderFlag::kINT8, is_on); }
     void setInt8Calibrator(IInt8Calibrator *c) noexcept { own_.setInt8Calibrator(c); }
+    void setHalf2Mode(bool is_on) noexcept { setFp16Mode(is_on); }
+    void setStrictTypeConstraints(bool is_on) noexcept { own_.put_flag(BuilderFlag::kSTRICT_TYPES, is_on); }
+    void setRefittable(bool is_on) noexcept { own_.put_flag(BuilderFlag::kREFIT, is_on); }
+    void setDebugSync(bool is_on) noexcept { own_.put_flag(BuilderFlag::kDEBUG, is_on); }
+    void allowGPUFallback(bool is_on) noexcept { own_.put_flag(BuilderFlag::kGPU_FALLBACK, is_on); }
+    void setAverageFindIterations(int32_t count) noexcept { own_.setAvgTimingIterations(count); }
+    void setMinFindIterations(int32_t count) noexcept { own_.setMinTimingIterations(count); }
+    void setEngineCapability(EngineCapability c) noexcept { own_.setEngineCapability(c); }
+    void setDeviceType(ILayer const *layer, DeviceType type) noexcept { own_.setDeviceType(layer, type); }
+    void setDefaultDeviceType(DeviceType type) noexcept { own_.setDefaultDeviceType(type); }
+    void setDLACore(int32_t core) noexcept { own_.setDLACore(core); }
+    void resetDeviceType(ILayer const *layer) noexcept { own_.resetDeviceType(layer); }
+    std::size_t getMaxWorkspaceSize() const noexcept { return own_.getMaxWorkspaceSize(); }
+    bool getFp16Mode() const noexcept { return own_.getFlag(BuilderFlag::kFP16); }
+    bool getHalf2Mode() const noexcept { return getFp16Mode(); }
+    bool getInt8Mode() const noexcept { return own_.getFlag(BuilderFlag::kINT8); }
+    bool getStrictTypeConstraints() const noexcept { return own_.getFlag(BuilderFlag::kSTRICT_TYPES); }
+    bool getRefittable() const noexcept { return own_.getFlag(BuilderFlag::kREFIT); }
+    bool getDebugSync() const noexcept { return own_.getFlag(BuilderFlag::kDEBUG); }
+    int32_t getAverageFindIterations() const noexcept { return own_.getAvgTimingIterations(); }
+    int32_t getMinFindIterations() const noexcept { return own_.getMinTimingIterations(); }
+    EngineCapability getEngineCapability() const noexcept { return own_.getEngineCapability(); }
+    DeviceType getDeviceType(ILayer const *layer) const noexcept { return own_.getDeviceType(layer); }
+    DeviceType getDefaultDeviceType() const noexcept { return own_.getDefaultDeviceType(); }
+    int32_t getDLACore() const noexcept { return own_.getDLACore(); }
+    bool isDeviceTypeSet(ILayer const *layer) const noexcept { return own_.isDeviceTypeSet(layer); }
+    bool canRunOnDLA(ILayer const *layer) const noexcept { return own_.canRunOnDLA(layer); }
     ICudaEngine *buildCudaEngine(INetworkDefinition &network) noexcept { return buildEngineWithConfig(network, own_); }
     void destroy() noexcept { delete this; }
 

@@ -30,7 +30,8 @@ SINTER_TRT_ENUM(MatrixOperation, SINTER_MATRIX_MAP)
 SINTER_TRT_ENUM(TopKOperation, SINTER_TOPK_MAP)
 SINTER_TRT_ENUM(GatherMode, SINTER_GATHER_MAP)
 SINTER_TRT_ENUM(ScatterMode, SINTER_SCATTER_MAP)
-SINTER_TRT_ENUM(SampleMode, SINTER_SAMPLE_MAP)
+enum class SampleMode : int32_t { SINTER_SAMPLE_MAP(SINTER_TRT_VALUE) kDEFAULT = 0 }; /* kDEFAULT: of TensorRT 8 */
+template <> constexpr int32_t EnumMax<SampleMode>() noexcept { return 0 SINTER_SAMPLE_MAP(SINTER_TRT_ONE); }
 SINTER_TRT_ENUM(InterpolationMode, SINTER_INTERPOLATION_MAP)
 SINTER_TRT_ENUM(ResizeCoordinateTransformation, SINTER_COORDINATE_MAP)
 SINTER_TRT_ENUM(ResizeSelector, SINTER_SELECTOR_MAP)
@@ -52,12 +53,14 @@ enum class LayerType : int32_t {
     SINTER_LAYER_KIND_MAP(SINTER_TRT_VALUE)
 #undef kPLUGIN
     kPLUGIN_V2 = 21, kATTENTION_INPUT = 51,
-    kATTENTION_OUTPUT = 52, kKVCACHE_UPDATE = 54
+    kATTENTION_OUTPUT = 52, kKVCACHE_UPDATE = 54, kRNN_V2 = 140, /* of TensorRT 8, whose numbers are others' now */
+    kFULLY_CONNECTED = 141
 };
 #undef SINTER_TRT_ENUM
 #undef SINTER_TRT_ONE
 #undef SINTER_TRT_VALUE
 using ResizeMode = InterpolationMode;
+using SliceMode = SampleMode;
 enum class CollectiveOperation : int32_t {
     kALL_REDUCE = 0, kALL_GATHER = 1, kBROADCAST = 2, kREDUCE = 3, kREDUCE_SCATTER = 4, kALL_TO_ALL = 5, kGATHER = 6,
     kSCATTER = 7
@@ -166,16 +169,16 @@ class ILayer : public detail::reporter {
     ILayer(INetworkDefinition *network, sinter_layer *c, ILogger *logger) : reporter(logger), network_(network), c_(c)
     {
     }
-    LayerType getType() const noexcept { return static_cast<LayerType>(sinter_layer_get_kind(c_)); }
+    virtual LayerType getType() const noexcept { return static_cast<LayerType>(sinter_layer_get_kind(c_)); }
     void setName(char const *name) noexcept
     {
         (void)attempt([&] { sinter::call(sinter_layer_set_name, c_, name); });
     }
     char const *getName() const noexcept { return sinter_layer_name(c_); }
-    int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_layer_input_count(c_)); }
-    int32_t getNbOutputs() const noexcept { return static_cast<int32_t>(sinter_layer_output_count(c_)); }
-    inline ITensor *getInput(int32_t index) const noexcept;
-    inline ITensor *getOutput(int32_t index) const noexcept;
+    virtual int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_layer_input_count(c_)); }
+    virtual int32_t getNbOutputs() const noexcept { return static_cast<int32_t>(sinter_layer_output_count(c_)); }
+    virtual inline ITensor *getInput(int32_t index) const noexcept;
+    virtual inline ITensor *getOutput(int32_t index) const noexcept;
     void setInput(int32_t index, ITensor &tensor) noexcept
     {
         (void)attempt([&] { sinter::call(sinter_layer_set_input, c_, static_cast<uint32_t>(index), tensor.get()); });
@@ -433,7 +436,8 @@ LAYER_CLASS(IUnaryLayer, INTEGER(UnaryOperation, Operation, "op"))
 LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingNd, "post_padding")
     OLD_NAME(PrePadding, PrePaddingNd) OLD_NAME(PostPadding, PostPaddingNd))
 /* A convolution whose kernel is as large as its input. */
-LAYER_CLASS(IFullyConnectedLayer, INTEGER(int64_t, NbOutputChannels, "maps") WEIGHTS(KernelWeights, "kernel")
+LAYER_CLASS(IFullyConnectedLayer, LayerType getType() const noexcept override { return LayerType::kFULLY_CONNECTED; }
+    INTEGER(int64_t, NbOutputChannels, "maps") WEIGHTS(KernelWeights, "kernel")
     WEIGHTS(BiasWeights, "bias"))
 LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") MASK(ReduceAxes, "axes")
     INTEGER(bool, KeepDimensions, "keep_dims"))
@@ -446,7 +450,12 @@ LAYER_CLASS(IMatrixMultiplyLayer,
     MatrixOperation getOperation(int32_t index) const noexcept
     {
         return static_cast<MatrixOperation>(integer(index ? "op1" : "op0"));
-    })
+    }
+    void setTranspose(int32_t index, bool is_transposed) noexcept
+    {
+        setOperation(index, is_transposed ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE);
+    }
+    bool getTranspose(int32_t index) const noexcept { return getOperation(index) == MatrixOperation::kTRANSPOSE; })
 LAYER_CLASS(IConstantLayer, WEIGHTS(Weights, "weights")
     void setDimensions(Dims const &dims) noexcept
     {
@@ -546,10 +555,14 @@ LAYER_CLASS(IReverseSequenceLayer, INTEGER(int32_t, BatchAxis, "batch_axis")
     INTEGER(int32_t, SequenceAxis, "sequence_axis"))
 LAYER_CLASS(INormalizationLayer, INTEGER(uint32_t, Axes, "axes") REAL(Epsilon, "epsilon")
     INTEGER(int64_t, NbGroups, "groups")
+    /* kFLOAT: sums are in f32 whatever the type of the data, so another type changes nothing. */
+    void setComputePrecision(DataType type) noexcept { computes_in_ = type; }
+    DataType getComputePrecision() const noexcept { return computes_in_; }
     bool isV2() const noexcept { return is_v2_; }
     void set_v2() { is_v2_ = true; }
 private:
-    bool is_v2_ = false;)
+    bool is_v2_ = false;
+    DataType computes_in_ = DataType::kFLOAT;)
 LAYER_CLASS(ICumulativeLayer, CHOICE(CumulativeOperation, Operation, "op") INTEGER(bool, Exclusive, "exclusive")
     INTEGER(bool, Reverse, "reverse"))
 LAYER_CLASS(IAttention, CHOICE(AttentionNormalizationOp, NormalizationOperation, "norm_op")

@@ -84,7 +84,11 @@ class IRefitter : public detail::reporter {
     bool getWeightsValidation() const noexcept { return true; }
     bool setMaxThreads(int32_t) noexcept { return true; }
     int32_t getMaxThreads() const noexcept { return 1; }
+    /* Ranges are of the build: no tensor of an engine has one that could change. */
     int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
+    bool setDynamicRange(char const *, float, float) noexcept { return false; }
+    float getDynamicRangeMin(char const *) const noexcept { return -1; }
+    float getDynamicRangeMax(char const *) const noexcept { return -1; }
     bool refitCudaEngineAsync(cudaStream_t) noexcept { return refitCudaEngine(); }
     void destroy() noexcept { delete this; }
 

@@ -257,6 +257,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         return nullptr;
     }
+    int32_t const *getProfileTensorValues(char const *, int32_t, OptProfileSelector) const noexcept { return nullptr; }
     uint32_t getTacticSources() const noexcept { return 0; }
     inline IEngineInspector *createEngineInspector() const noexcept;
     void destroy() noexcept { delete this; }

@@ -55,7 +55,7 @@ enum class DataType : int32_t {
 template <> constexpr int32_t EnumMax<DataType>() noexcept { return 12; }
 enum class TensorFormat : int32_t {
     kLINEAR = 0, kCHW2 = 1, kHWC8 = 2, kCHW4 = 3, kCHW16 = 4, kCHW32 = 5, kDHWC8 = 6, kCDHW32 = 7, kHWC = 8,
-    kDLA_LINEAR = 9, kDLA_HWC4 = 10, kHWC16 = 11, kDHWC = 12, kNCHW = 0, kNC2HW = 1, kNHWC8 = 2
+    kDLA_LINEAR = 9, kDLA_HWC4 = 10, kHWC16 = 11, kDHWC = 12, kNCHW = 0, kNC2HW2 = 1, kNHWC8 = 2
 };
 using PluginFormat = TensorFormat;
 using TensorFormats = uint32_t;
@@ -87,12 +87,17 @@ class IVersionedInterface {
     virtual InterfaceInfo getInterfaceInfo() const { return InterfaceInfo{ "", 1, 0 }; }
 };
 
+/* What TensorRT 7 said of each axis. Nothing follows from it. */
+enum class DimensionType : int32_t { kSPATIAL = 0, kCHANNEL = 1, kINDEX = 2, kSEQUENCE = 3 };
 /* Sizes; -1 where a size is not known. */
 class Dims64 {
   public:
     static constexpr int32_t MAX_DIMS = 8;
     int32_t nbDims = 0;
     int64_t d[MAX_DIMS] = {};
+#if NV_TENSORRT_MAJOR < 8
+    DimensionType type[MAX_DIMS] = {};
+#endif
 };
 using Dims = Dims64;
 class Dims2 : public Dims {
@@ -141,6 +146,18 @@ class Dims4 : public Dims3 {
         nbDims = 4;
         d[3] = e;
     }
+};
+class DimsNCHW : public Dims4 {
+  public:
+    using Dims4::Dims4;
+    int64_t &n() { return d[0]; }
+    int64_t &c() { return d[1]; }
+    int64_t &h() { return d[2]; }
+    int64_t &w() { return d[3]; }
+    int64_t n() const { return d[0]; }
+    int64_t c() const { return d[1]; }
+    int64_t h() const { return d[2]; }
+    int64_t w() const { return d[3]; }
 };
 struct Permutation {
     int32_t order[Dims::MAX_DIMS] = {};

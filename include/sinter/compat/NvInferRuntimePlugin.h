@@ -254,6 +254,7 @@ class IPluginV3OneRuntime : public IPluginCapability {
 class IPluginCreatorInterface : public IVersionedInterface {};
 class IPluginCreator : public IPluginCreatorInterface {
   public:
+    virtual int32_t getTensorRTVersion() const { return NV_TENSORRT_VERSION; }
     virtual AsciiChar const *getPluginName() const = 0;
     virtual AsciiChar const *getPluginVersion() const = 0;
     virtual PluginFieldCollection const *getFieldNames() = 0;

@@ -26,6 +26,7 @@ class IOnnxConfig {
     virtual void setFullTextFileName(char const *name) noexcept = 0;
     virtual bool getPrintLayerInfo() const noexcept = 0;
     virtual void setPrintLayerInfo(bool) noexcept = 0;
+    void destroy() noexcept { delete this; }
 };
 
 } // namespace nvonnxparser
