@@ -464,12 +464,14 @@ def test_attributes_of_tensors_stay():
     network.get_input(0).allowed_formats, network.get_input(0).location = formats, trt.TensorLocation.HOST
     assert network.get_input(0).allowed_formats == formats and network.get_input(0).location == trt.TensorLocation.HOST
     assert builder.build_serialized_network(network, builder.create_builder_config()) is not None
-    network.get_output(0).allowed_formats = 1 << int(trt.TensorFormat.HWC)
+    network.get_output(0).allowed_formats = 1 << int(trt.TensorFormat.DHWC)
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is not None
+    network.get_output(0).allowed_formats = 1 << int(trt.TensorFormat.DLA_HWC4)
     assert builder.build_serialized_network(network, builder.create_builder_config()) is None
-    assert all(word in log.text for word in ("row-major", "(2, 3, 4, 5)", "HWC", "LINEAR"))
-    # A format of which this shape lies as a row-major one does.
-    for shape, name, is_taken in (((2, 1, 4, 5), "HWC", True), ((2, 1, 4, 5), "CHW4", False), ((2, 32, 1, 1), "CHW32", True),
-                                  ((2, 16, 1, 1), "HWC8", True), ((2, 12, 1, 1), "HWC8", False), ((2, 8, 1, 1, 1), "DHWC8", True),
+    assert all(word in log.text for word in ("known number of channels", "(2, 3, 4, 5)", "DLA_HWC4", "LINEAR"))
+    # A format of which this shape lies as a row-major one does; others; and those that need more axes, or a known size.
+    for shape, name, is_taken in (((2, 1, 4, 5), "HWC", True), ((2, 1, 4, 5), "CHW4", True), ((2, 32, 1, 1), "CHW32", True),
+                                  ((2, 16, 1, 1), "HWC8", True), ((2, 12, 1, 1), "HWC8", True), ((2, 8, 1, 1, 1), "DHWC8", True),
                                   ((8, 1), "HWC8", False), ((2, -1, 1, 1), "HWC", False)):
         network = builder.create_network()
         network.mark_output(network.add_identity(network.add_input("x", trt.float32, shape)).get_output(0))

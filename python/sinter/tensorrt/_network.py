@@ -11,6 +11,7 @@ from .._network import Network
 from .._tensor import Tensor
 from ._core import DEBUG, FROM_TRT, UNFUSED, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
 from ._plugin_bridge import Bridges
+from ._formats import layout_of, stored
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
@@ -188,29 +189,6 @@ def address_of(weights):
     return None if tensor is None else tensor.data
 
 
-# How many channels a format keeps side by side, and how many axes are behind those.
-LANES = {TensorFormat.HWC: (1, 2), TensorFormat.HWC8: (8, 2), TensorFormat.HWC16: (16, 2), TensorFormat.DHWC: (1, 3),
-         TensorFormat.DHWC8: (8, 3), TensorFormat.CHW2: (2, 2), TensorFormat.CHW4: (4, 2),
-         TensorFormat.CHW16: (16, 2), TensorFormat.CHW32: (32, 2), TensorFormat.CDHW32: (32, 3)}
-
-
-def is_row_major(format, shape):
-    """Does a row-major tensor of this shape lie as the format wants it?"""
-    if format not in LANES:
-        return format == TensorFormat.LINEAR
-    lanes, axes = LANES[format]
-    if len(shape) < axes + 1 or shape[-axes - 1] % lanes or shape[-axes - 1] < 0:
-        return False
-    return lanes == 1 == shape[-axes - 1] or all(d == 1 for d in shape[-axes:])
-
-
-def check_formats(tensor, formats):
-    allowed, shape = [f for f in TensorFormat if formats >> int(f) & 1], tuple(tensor.shape)
-    if not any(is_row_major(f, shape) for f in allowed):
-        raise NotAvailable(f"tensor '{tensor.name}' of shape {Dims(shape)} has allowed_formats {' | '.join(f.name for f in allowed) or formats}, "
-                           f"where {TensorFormat.LINEAR.name} is wanted: inputs and outputs are row-major; transpose in the network")
-
-
 @strict
 class NetworkDefinition(Managed, Reporter):
     """A network: OnnxParser fills it, layers are added and changed."""
@@ -292,9 +270,18 @@ class NetworkDefinition(Managed, Reporter):
         return None
 
     def _build(self, options):
-        for (tensor, name), value in self._kept.items():
-            if name == "allowed_formats" and (tensor.is_input or tensor.is_output):
-                check_formats(tensor, value)
+        layouts = {tensor: layout_of(tensor, value) for (tensor, name), value in self._kept.items()
+                   if name == "allowed_formats" and (tensor.is_input or tensor.is_output)}
+        layouts = {tensor: layout for tensor, layout in layouts.items() if layout is not None}
+        if not layouts:
+            return self._build_plain(options)
+        by_name = {tensor.name: layout for tensor, layout in layouts.items()}
+        profiles = [{name: tuple(by_name[name].stored(s) for s in shapes) if name in by_name else shapes for name, shapes in profile.items()}
+                    for profile in options["profiles"] or ()]
+        with self._plain_outputs(), stored(self._net, layouts):
+            return self._build_plain(dict(options, profiles=profiles or None))
+
+    def _build_plain(self, options):
         marks = [(DEBUG, tensor) for tensor in self._debug]
         plan = self._build_marked(marks, options)
         if not self._marks_unfused:

@@ -17,6 +17,7 @@ from .._tensor import Tensor
 from ._core import DEBUG, UNFUSED, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
 from ._inspector import EngineInspector, layer_names
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
+from ._formats import LINEAR, MARK, read_mark
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
                      ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
@@ -129,7 +130,8 @@ class ICudaEngine(Managed, Reporter):
     def __init__(self, engine, logger, maker=None):
         self._engine, self.logger, self._maker = engine, logger, maker
         names = [io.name for io in engine.inputs + engine.outputs]
-        self._names = [name for name in names if not name.startswith((DEBUG, UNFUSED))]
+        self._names = [name for name in names if not name.startswith((DEBUG, UNFUSED, MARK))]
+        self._layouts = dict(read_mark(name) for name in names if name.startswith(MARK))
         self._debug, self._unfused = ([name[len(mark):] for name in names if name.startswith(mark)] for mark in (DEBUG, UNFUSED))
         self._shape_inputs = self._find_shape_inputs()
         self._replaced()
@@ -262,8 +264,13 @@ class ICudaEngine(Managed, Reporter):
         io = self._find(name)
         return TensorIOMode.NONE if io is None else TensorIOMode.INPUT if io.is_input else TensorIOMode.OUTPUT
 
+    def _shown(self, name, shape):
+        """The sizes of a tensor that has these in memory."""
+        return Dims(self._layouts[name].shown(shape) if name in self._layouts else shape)
+
     def get_tensor_shape(self, name):
-        return Dims(self._known(name).shape)
+        io = self._known(name)
+        return self._shown(io.name, io.shape)
 
     def get_tensor_dtype(self, name):
         return to_trt(self._known(name).dtype, name)
@@ -274,30 +281,34 @@ class ICudaEngine(Managed, Reporter):
     def get_tensor_profile_shape(self, name, profile_index):
         for io in self._engine.io(profile_index):
             if io.name == name and io.is_input:
-                return [Dims(s) for s in (io.min, io.opt, io.max)]
+                return [self._shown(name, s) for s in (io.min, io.opt, io.max)]
         raise ValueError(f"the engine has no input '{name}'")
 
     def get_tensor_profile_values(self, name, profile_index):
         return []
 
     def get_tensor_format(self, name, profile_index=0):
-        return TensorFormat.LINEAR
+        return self._layouts.get(self._known(name).name, LINEAR).format
 
     def get_tensor_format_desc(self, name, profile_index=0):
-        word = self.get_tensor_dtype(name).name
-        return f"Row major linear {FLOAT_WORDS.get(word, word)} format (kLINEAR)"
+        word, format = self.get_tensor_dtype(name).name, self.get_tensor_format(name)
+        word = FLOAT_WORDS.get(word, word)
+        return f"Row major linear {word} format (kLINEAR)" if format == TensorFormat.LINEAR else f"{word} format (k{format.name})"
+
+    def _lanes(self, name):
+        """How many channels a format keeps together; 1: it has no groups of them."""
+        layout = self._layouts.get(self._known(name).name)
+        return 1 if layout is None else layout.lanes
 
     def get_tensor_bytes_per_component(self, name, profile_index=0):
-        self._known(name)
-        return -1                                    # a tensor without a vectorised axis has no components
+        """-1 of a tensor without a vectorised axis, as the two below."""
+        return -1 if self._lanes(name) == 1 else SINTER_BITS[self._known(name).dtype] // 8
 
     def get_tensor_components_per_element(self, name, profile_index=0):
-        self._known(name)
-        return -1
+        return -1 if self._lanes(name) == 1 else self._lanes(name)
 
     def get_tensor_vectorized_dim(self, name, profile_index=0):
-        self._known(name)
-        return -1
+        return -1 if self._lanes(name) == 1 else len(self.get_tensor_shape(name)) - self._layouts[name].behind - 1
 
     def is_shape_inference_io(self, name):
         """Is it an input whose values decide sizes of outputs?"""
@@ -334,7 +345,7 @@ class ICudaEngine(Managed, Reporter):
         return self._known(name).is_input
 
     def get_binding_shape(self, name):
-        return Dims(self._known(name).shape)
+        return self.get_tensor_shape(self._known(name).name)
 
     def get_binding_dtype(self, name):
         io = self._known(name)
@@ -356,7 +367,7 @@ class ICudaEngine(Managed, Reporter):
         return True
 
     def get_binding_format(self, index):
-        return TensorFormat.LINEAR
+        return self.get_tensor_format(self._known(index).name)
 
     def get_binding_format_desc(self, index):
         return self.get_tensor_format_desc(self[index])
@@ -365,10 +376,10 @@ class ICudaEngine(Managed, Reporter):
         return SINTER_BITS[self._known(index).dtype] // 8
 
     def get_binding_components_per_element(self, index):
-        return 1
+        return self._lanes(index)
 
     def get_binding_vectorized_dim(self, index):
-        return -1
+        return self.get_tensor_vectorized_dim(self._known(index).name)
 
 
 MEMORY = {ExecutionContextAllocationStrategy.STATIC: "static", ExecutionContextAllocationStrategy.ON_PROFILE_CHANGE: "profile",
@@ -434,6 +445,11 @@ class IExecutionContext(Managed, Reporter):
         shape = tuple(int(d) for d in shape)
         if io is None:
             return self.fail(f"the engine has no input '{name}'", False)
+        if name in self.engine._layouts:
+            wanted = self.engine.get_tensor_shape(name)
+            if len(shape) != len(wanted) or any(a not in (-1, b) for a, b in zip(wanted, shape)):
+                return self.fail(f"input '{name}' has the shape {wanted}, not {shape}", False)
+            shape = self.engine._layouts[name].stored(shape)
         if len(shape) != len(io.min) or any(not a <= d <= b for a, d, b in zip(io.min, shape, io.max)):
             return self.fail(f"input '{name}' cannot have the shape {shape}: profile {self._profile} permits {io.min} to {io.max}", False)
         self._shapes[name] = shape
@@ -463,16 +479,20 @@ class IExecutionContext(Managed, Reporter):
 
     def get_tensor_shape(self, name):
         io = self.engine._known(name)
+        return self.engine._shown(io.name, self._stored_shape(io))
+
+    def _stored_shape(self, io):
+        """The sizes in memory of a tensor."""
         shapes = self._input_shapes()
         if io.is_input:
-            return Dims(shapes.get(io.name, io.shape))
+            return shapes.get(io.name, io.shape)
         found = self._infer(shapes)[io.name]
         if -1 in found and not self.infer_shapes():
             context = self._with_shapes()
             for name in self.engine._shape_inputs:
                 context.set_input(name, self._host_tensor(name, shapes))
             found = context.output_shape(io.name)
-        return Dims(found)
+        return found
 
     def _host_tensor(self, name, shapes):
         """The values of an input that decide sizes."""
@@ -480,10 +500,12 @@ class IExecutionContext(Managed, Reporter):
 
     def get_tensor_strides(self, name):
         strides, stride = [], 1
-        for dim in reversed(self.get_tensor_shape(name)):
+        io = self.engine._known(name)
+        for dim in reversed(self._stored_shape(io)):
             strides.insert(0, stride)
             stride *= max(dim, 1)
-        return Dims(strides)
+        layout = self.engine._layouts.get(io.name)
+        return Dims(strides if layout is None else layout.strides(strides))
 
     def infer_shapes(self):
         """The names of inputs whose shape or address is missing: [] where nothing is."""
@@ -624,7 +646,7 @@ class IExecutionContext(Managed, Reporter):
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
-                if io.name.startswith((DEBUG, UNFUSED)):
+                if io.name.startswith((DEBUG, UNFUSED, MARK)):
                     context.set_output(io.name, None)
                     continue
                 dims = results[io.name]

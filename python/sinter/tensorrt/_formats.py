@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats of inputs and outputs that are not row-major: the channels lie behind the other axes (HWC), or in groups (CHW4). The engine has
+the tensor with the sizes that its memory has, and layers between it and the network; a mark among its outputs says which format it is."""
+import contextlib
+from collections import namedtuple
+
+from .._dtype import numpy
+from ._core import Dims, NotAvailable
+from ._names import TensorFormat
+
+MARK = "[format] "
+# How many channels a format keeps side by side, and how many axes are behind those.
+LANES = {TensorFormat.HWC: (1, 2), TensorFormat.HWC8: (8, 2), TensorFormat.HWC16: (16, 2), TensorFormat.DHWC: (1, 3),
+         TensorFormat.DHWC8: (8, 3), TensorFormat.CHW2: (2, 2), TensorFormat.CHW4: (4, 2),
+         TensorFormat.CHW16: (16, 2), TensorFormat.CHW32: (32, 2), TensorFormat.CDHW32: (32, 3)}
+
+
+class Layout(namedtuple("Layout", "format channels")):
+    """A format, and the channels of the tensor that has it."""
+    lanes = property(lambda self: LANES[self.format][0])
+    behind = property(lambda self: LANES[self.format][1])
+    is_last = property(lambda self: "HWC" in self.format.name)              # all channels behind the other axes
+    padded = property(lambda self: -(-self.channels // self.lanes) * self.lanes)
+
+    def stored(self, shape):
+        """The sizes in memory of a tensor of this shape."""
+        front, back = tuple(shape[:-self.behind - 1]), tuple(shape[-self.behind:])
+        return front + back + (self.padded,) if self.is_last else front + (self.padded // self.lanes,) + back + (self.lanes,)
+
+    def shown(self, stored):
+        """The shape of a tensor that has these sizes in memory."""
+        first = len(stored) - self.behind - (1 if self.is_last else 2)
+        return tuple(stored[:first]) + (self.channels,) + tuple(stored[len(stored) - 1 - self.behind:-1])
+
+    def strides(self, stored):
+        """Those of the shown axes, in elements, or in groups of channels where the format has groups."""
+        first = len(stored) - self.behind - (1 if self.is_last else 2)
+        if self.is_last:
+            return (*stored[:first], stored[-1], *stored[first:-1])
+        return tuple(s // self.lanes for s in stored[:-1])
+
+    def text(self, name):
+        return f"{MARK}{self.format.name} {self.channels} {name}"
+
+
+LINEAR = Layout(TensorFormat.LINEAR, 0)
+
+
+def read_mark(text):
+    """(name, Layout) of a mark."""
+    format, channels, name = text[len(MARK):].split(" ", 2)
+    return name, Layout(TensorFormat[format], int(channels))
+
+
+def layout_of(tensor, formats):
+    """The Layout of a tensor that may have one of these formats; None: it is row-major."""
+    allowed, shape = [f for f in TensorFormat if formats >> int(f) & 1], tuple(tensor.shape)
+    if TensorFormat.LINEAR in allowed:
+        return None
+    for format in allowed:
+        if format in LANES and len(shape) > LANES[format][1] and shape[-LANES[format][1] - 1] > 0:
+            return Layout(format, shape[-LANES[format][1] - 1])
+    raise NotAvailable(f"tensor '{tensor.name}' of shape {Dims(shape)} has allowed_formats {' | '.join(f.name for f in allowed) or formats}, "
+                       f"where {TensorFormat.LINEAR.name} is wanted, or a format with a known number of channels before its axes")
+
+
+class Maker:
+    """Layers between a tensor as it lies in memory and the network's."""
+
+    def __init__(self, net):
+        self.net, self.layers = net, []
+
+    def op(self, type, *inputs, **attributes):
+        self.layers.append(self.net.add_op(type, *inputs, **attributes))
+        return self.layers[-1].output
+
+    def numbers(self, *values):
+        tensor = self.net.add_constant(numpy().array(values, numpy().int64))
+        self.layers.append(tensor.producer)
+        return tensor
+
+    def moved(self, x, rank, source, target):
+        order = [i for i in range(rank) if i != source]
+        order.insert(target, source)
+        return self.op("Transpose", x, perm=order)
+
+    def show(self, x, layout, rank):
+        """The network's tensor of one in memory."""
+        channel = rank - layout.behind - 1
+        if not layout.is_last:
+            x = self.moved(x, rank + 1, channel, rank - 1)
+            x = self.op("Reshape", x, self.numbers(*[0] * (rank - 1), layout.padded))
+        x = self.moved(x, rank, rank - 1, channel)
+        if layout.padded != layout.channels:
+            x = self.op("Slice", x, self.numbers(0), self.numbers(layout.channels), self.numbers(channel))
+        return x
+
+    def store(self, x, layout, rank):
+        """The tensor in memory of one of the network. Channels that are filled up are zeros."""
+        channel = rank - layout.behind - 1
+        if layout.padded != layout.channels:
+            x = self.op("Pad", x, self.numbers(0, layout.padded - layout.channels), None, self.numbers(channel))
+        x = self.moved(x, rank, channel, rank - 1)
+        if not layout.is_last:
+            x = self.op("Reshape", x, self.numbers(*[0] * (rank - 1), layout.padded // layout.lanes, layout.lanes))
+            x = self.moved(x, rank + 1, rank - 1, channel)
+        return x
+
+    def mark(self, layout, name):
+        self.layers.append(self.net.add("identity", self.numbers(0)))
+        self.layers[-1].output.name = layout.text(name)
+        self.net.mark_output(self.layers[-1].output)
+        return self.layers[-1].output
+
+    def remove(self):
+        for layer in reversed(self.layers):
+            self.net.remove(layer)
+
+
+@contextlib.contextmanager
+def stored(net, layouts):
+    """The network with inputs and outputs as they lie in memory, for one build. layouts: tensor -> Layout."""
+    maker, undo = Maker(net), []
+    outputs = net.outputs if any(t.is_output for t in layouts) else []
+    try:
+        for tensor, layout in layouts.items():
+            undo.append((net.mark_output, maker.mark(layout, tensor.name), False))
+            if not tensor.is_input:
+                continue
+            shape, names = tuple(tensor.shape), tensor.dim_names
+            readers = [(layer, i) for layer in net.layers for i, t in enumerate(layer.inputs) if t is not None and t.handle == tensor.handle]
+            undo.append((put_shape, tensor, shape, names))
+            undo.extend((layer.set_input, i, tensor) for layer, i in readers)
+            put_shape(tensor, layout.stored(shape), layout.stored(names))
+            shown = maker.show(tensor, layout, len(shape))
+            for layer, i in readers:
+                layer.set_input(i, shown)
+        for tensor in outputs:
+            undo.insert(0, (net.mark_output, tensor))
+            net.mark_output(tensor, False)
+        for tensor in outputs:
+            if tensor in layouts and not tensor.is_input:
+                name, rank = tensor.name, len(tensor.shape)
+                undo.append((setattr, tensor, "name", name))
+                tensor.name = name + " [linear]"
+                tensor = maker.store(tensor, layouts[tensor], rank)
+                tensor.name = name
+                undo.append((setattr, tensor, "name", name + " [stored]"))
+            undo.append((net.mark_output, tensor, False))
+            net.mark_output(tensor)
+        yield
+    finally:
+        for call, *arguments in reversed(undo):
+            call(*arguments)
+        maker.remove()
+
+
+def put_shape(tensor, shape, names):
+    tensor.shape = shape
+    for axis, name in enumerate(names):
+        if isinstance(name, str):
+            tensor.set_dim_name(axis, name)
