@@ -41,6 +41,13 @@ class HostDevice:
             index = bisect.bisect_right(self.starts, at) - 1
             return index >= 0 and at + size <= self.starts[index] + self.blocks[self.starts[index]][1]
 
+    def room(self, at):
+        """The bytes from an address to the end of its block; None: it is in none."""
+        with self.lock:
+            index = bisect.bisect_right(self.starts, at) - 1
+            end = self.starts[index] + self.blocks[self.starts[index]][1] if index >= 0 else at
+        return end - at if end > at else None
+
     @contextlib.contextmanager
     def borrowed(self, blocks):
         """Memory of others, as (address, bytes), that this thread may copy for a while: the operands of a plugin."""

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import rig
+from sinter._host_device import device
 
 os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
 import sinter.tensorrt as trt  # noqa: E402
@@ -113,6 +114,23 @@ def test_fixed_sizes_and_old_bindings():
     memory, found = store(v, 8, 2, True), np.empty((1, 3, 4, 2), "f4")
     assert engine.create_execution_context().execute_v2([memory.ctypes.data, found.ctypes.data])
     assert np.array_equal(found, store(v, 2, 2, False))
+
+
+def test_memory_for_the_shape_alone():
+    """As on a GPU, a script may have less memory than the format fills: what lies behind it is lost."""
+    builder = trt.Builder(LOG)
+    network = builder.create_network()
+    y = network.add_unary(network.add_input("x", trt.float32, (2, 3, 4)), trt.UnaryOperation.NEG).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    network.get_input(0).allowed_formats = y.allowed_formats = bits("HWC8")
+    engine = builder.build_engine_with_config(network, builder.create_builder_config())
+    v = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    memory, found = store(v, 8, 2, True), np.empty(24, "f4")
+    at = [device.alloc(96), device.alloc(96)]
+    assert device.copy(at[0], memory.ctypes.data, 96, True, False)
+    assert engine.create_execution_context().execute_v2(at) and device.copy(found.ctypes.data, at[1], 96, False, True)
+    assert np.array_equal(found, -memory.reshape(-1)[:24]) and all(device.free(a) for a in at)
 
 
 rig.main(__name__)

@@ -11,6 +11,7 @@ from .._dtype import size_of
 from .._context import c_run as context_run
 from .._engine import load
 from .._host_device import borrowed, submit
+from .._host_device import device as host_device
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
@@ -637,12 +638,13 @@ class IExecutionContext(Managed, Reporter):
             missing = [io.name for io in self.engine._engine.inputs if io.name not in shapes]
             if missing:
                 raise ValueError(f"the shape of {', '.join(missing)} is not set: IExecutionContext.set_input_shape")
-            place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
+            place, short = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE, []
             for io in self.engine._engine.inputs:
                 if not addresses.get(io.name) and volume(shapes[io.name]):
                     raise ValueError(f"input '{io.name}' has no address: IExecutionContext.set_tensor_address")
-                context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], addresses[io.name],
-                                                        Place.HOST if io.name in self.engine._shape_inputs else place, None))
+                on_host = Place.HOST if io.name in self.engine._shape_inputs else place
+                context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], self._room(io, addresses[io.name], shapes[io.name], place, short),
+                                                        on_host, None))
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
@@ -657,9 +659,11 @@ class IExecutionContext(Managed, Reporter):
                 if allocator is not None or -1 in dims:
                     late.append((io, allocator, addresses.get(io.name)))
                 context.set_output(io.name, None if allocator is not None or 0 in dims or -1 in dims else
-                                   Tensor._make(io.dtype, dims, addresses[io.name], place, None))
+                                   Tensor._make(io.dtype, dims, self._room(io, addresses[io.name], dims, place, short), place, None))
             if place == Place.HOST or late or wait or self._profiler is not None or self._listened():
                 run_and_wait(context)
+                for to, source, room in short:
+                    ctypes.memmove(to, source, room)
                 self._hand_over(context, late, stream)
                 self._hand_debugged(context, stream)
                 self._report(context)
@@ -668,6 +672,19 @@ class IExecutionContext(Managed, Reporter):
             return True
         except (Error, ValueError, TypeError, KeyError) as e:
             return self.fail(e, False)
+
+    def _room(self, io, address, dims, place, short):
+        """The address of a tensor; where its format has more channels than the script has memory for, as a GPU would not notice, that of
+        other memory. short: (where to, where from, bytes) of such outputs, which end early."""
+        size = size_of(io.dtype, dims)
+        room = host_device.room(address) if io.name in self.engine._layouts and place == Place.HOST else None
+        if room is None or room >= size:
+            return address
+        spare = ctypes.create_string_buffer(size)
+        if io.is_input:
+            ctypes.memmove(spare, address, room)
+        short.append((address, spare, room))
+        return ctypes.addressof(spare)
 
     def _hand_over(self, context, late, stream):
         """Results of sizes that were not known go to memory of the output allocators, or to the address of the output, which
