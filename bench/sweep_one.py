@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One network of bench/sweep, in a process of its own: sweep_one.py SPEC FOLDER prints one line of JSON behind '@@'.
 
-SPEC is SOURCE|NAME|EXPORTER|FORM. The line's `stage` says how far it came: export, onnxruntime, sinter, shape or done."""
+SPEC is SOURCE|NAME|EXPORTER|FORM. The line's `stage` says how far it came: export, onnxruntime or torch, sinter, shape or
+done. Forms with gpu in their names run on a GPU, beside PyTorch (sweep_gpu.py)."""
 import contextlib
 import hashlib
 import io
@@ -120,12 +121,16 @@ def from_transformers(name):
 SOURCES = {"timm": from_timm, "torchvision": from_torchvision, "transformers": from_transformers}
 
 
-def export(spec, path):
+def export(spec, path, batch=1):
+    """Writes the network; returns the module and the inputs that it was traced with."""
     import torch
     source, name, exporter, _ = spec.split("|")
     torch.set_num_threads(1)
     torch.manual_seed(0)
     net, args, named = SOURCES[source](name)
+    if batch > 1:
+        args = tuple(value.repeat(batch, *[1] * (value.dim() - 1)) for value in args)
+        named = {key: value.repeat(batch, *[1] * (value.dim() - 1)) for key, value in named.items()}
 
     class ByPlace(torch.nn.Module):  # TorchScript's exporter gives inputs by place
         def __init__(self):
@@ -144,6 +149,7 @@ def export(spec, path):
                               input_names=list(named))
         else:
             torch.onnx.export(net, args, path, dynamo=False, opset_version=17)
+    return net, args, named
 
 
 def quantise(form, path, to, feeds):
@@ -284,7 +290,12 @@ def main():
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "python"))
     found = {"spec": spec}
-    compare(spec, folder, found)
+    if "gpu" in spec.split("|")[3]:
+        sys.path.insert(0, str(pathlib.Path(__file__).parent / "gpu"))
+        import sweep_gpu
+        sweep_gpu.compare(spec, folder, found)
+    else:
+        compare(spec, folder, found)
     print("\n@@" + json.dumps(found), flush=True)
 
 

@@ -4,7 +4,7 @@ modules' own initialisation: times do not depend on them."""
 import torch
 from torch import nn
 
-from run_clock import clock
+from run_clock import clock, replay_of
 
 
 def image(batch, size):
@@ -304,16 +304,5 @@ def graph(name, compiled=False):
         module = module.to(memory_format=torch.channels_last)
     with torch.inference_mode():
         run = torch.compile(module, mode="max-autotune-no-cudagraphs") if compiled else module
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                run(*inputs)
-        torch.cuda.synchronize()
-        made = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(made):
-            outputs = run(*inputs)
-
-        def replay(_alive=(module, inputs, outputs)):
-            """The graph holds addresses alone: what lies there must live as long as somebody can replay it."""
-            made.replay()
+        replay = replay_of(lambda: run(*inputs))
         return clock(replay), replay

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's clock, events around batches of runs, and how many kernels a run is."""
+"""The device's clock, events around batches of runs; graphs of PyTorch's work; how many kernels a run is."""
 import statistics
 import time
 
@@ -25,6 +25,23 @@ def clock(work, budget=1.0):
         b.synchronize()
         times.append(a.elapsed_time(b) / inner)
     return statistics.median(times)
+
+
+def replay_of(call):
+    """A call that replays what `call` has the device do, as a CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.synchronize()
+    made = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(made):
+        outputs = call()
+
+    def replay(_alive=(call, outputs)):
+        """The graph holds addresses alone: what lies there must live as long as somebody can replay it."""
+        made.replay()
+    return replay
 
 
 def count_kernels(work):

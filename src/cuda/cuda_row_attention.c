@@ -48,9 +48,9 @@ const char *attention_reject_any(const problem *p)
     if (has_mask(p))
         REJECT_UNLESS(p->in[3].dtype == SINTER_DTYPE_BOOL || p->in[3].dtype == SINTER_DTYPE_F32 || p->in[3].dtype == d,
                       "the mask is neither bool, f32, nor of the operands' type");
-    REJECT_UNLESS(attention_depth(p) > 0 && attention_width(p) > 0 && attention_depth(p) <= 256 &&
-                      attention_width(p) <= 256,
-                  "heads of no elements, or of more than 256");
+    REJECT_UNLESS(attention_depth(p) > 0 && attention_width(p) > 0 && attention_depth(p) <= 512 &&
+                      attention_width(p) <= 512,
+                  "heads of no elements, or of more than 512");
     REJECT_UNLESS(p->in[0].dim[0].max <= 65535 && p->in[0].dim[1].max <= 65535, "too many heads");
     for (uint32_t i = 0; i < 3; i++) REJECT_UNLESS(p->in[i].dim[2].max < (1 << 30), "too many tokens");
     return NULL;
@@ -62,6 +62,7 @@ const char *attention_reject_matrix(const problem *p, const kernel_target *t)
     if (why) return why;
     REJECT_UNLESS(p->in[0].dtype != SINTER_DTYPE_F32, "f32 has no exact matrix units");
     REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F16 || t->isa >= 80, "bf16 begins with sm_80");
+    REJECT_UNLESS(attention_depth(p) <= 256 && attention_width(p) <= 256, "heads of more than 256");
     for (uint32_t i = 0; i < 4; i++) {
         const problem_operand *o = i < 3 ? &p->in[i] : &p->out[0];
         REJECT_UNLESS(!o->is_gapped && o->order[3] == 3, "heads do not lie innermost");
@@ -251,16 +252,18 @@ CUDA_ROW(cuda_attention, 5, attention_reject_matrix, mma_, .out_strides = STRIDE
 
 /* ---- any float ---- */
 
-static const char *any_reject(const problem *p, const kernel_target *t)
-{
-    (void)t;
-    return attention_reject_any(p);
-}
-
 static uint32_t any_shared(const problem *p)
 {
     const uint32_t depth = rounded(attention_depth(p), 4), width = rounded(attention_width(p), 32);
     return (16 * depth + 32 * (depth + 1) + 32 * width) * 4;
+}
+
+static const char *any_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = attention_reject_any(p);
+    if (why) return why;
+    REJECT_UNLESS(any_shared(p) <= t->shared, "heads of more elements than shared memory holds");
+    return NULL;
 }
 
 static double any_cost_ns(const problem *p, const tactic *t, const kernel_target *target)

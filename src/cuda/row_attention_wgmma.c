@@ -211,6 +211,7 @@ sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, 
     x->items = (small)items;
     TRY(attention_fill(e, p, attrs, in, out, r, &x->rows));
     x->by_tiles = cuda_fast_div(tiles ? tiles : 1);
+    x->by_lines = cuda_fast_div(tiles && items ? items / tiles : 1);
     x->by_heads = cuda_fast_div(x->rows.heads ? x->rows.heads : 1);
     x->by_group = cuda_fast_div(x->rows.group);
     return SINTER_OK;

@@ -4,10 +4,15 @@
  *   softmax(q k^T * scale + mask) v       q [B,H,S,D], k [B,H,T,D], v [B,H,T,E]; or without B
  * The scale may multiply or divide the scores, q or k. The mask is added, or chosen by where(mask, scores, -inf). Keys
  * and values that are repeated for groups of heads are taken before the repetition. Casts to wider floats around the
- * softmax are looked through: the op keeps its inner values in f32 anyway. */
+ * softmax are looked through: the op keeps its inner values in f32 anyway.
+ *
+ * The op saves the way of the scores through memory. Where heads are long and keys few (attention over channels, whose
+ * heads are as long as an image has places) scores are small beside q, k and v: then it stays two products. */
 #include "opt/rewrite.h"
 
 #include <math.h>
+
+enum { LONG_HEAD = 256 };
 
 typedef struct scores {
     ir_value_id q, k;
@@ -132,6 +137,14 @@ static ir_value_id swap_last(rewriter *r, ir_value_id v)
     return build_permuted(r->b, v, perm, rank);
 }
 
+/* Whether scores are small beside what they are made of. */
+static bool has_few_scores(const rewriter *r, dim depth, dim keys)
+{
+    int64_t d, k;
+    if (!dim_is_const(r->g->dims, depth, &d)) return false;
+    return d > LONG_HEAD || (d > LONG_HEAD / 2 && dim_is_const(r->g->dims, keys, &k) && 4 * k <= d);
+}
+
 static bool mask_fits(const rewriter *r, ir_value_id mask, const ir_value *q, dim keys)
 {
     const ir_value *m = rw_value(r, mask);
@@ -180,6 +193,7 @@ static ir_value_id attention(rewriter *r, const match *m)
     if (q->rank != rank || k->rank != rank || rw_value(r, v)->rank != rank || q->dtype != t || k->dtype != t) return 0;
     for (uint32_t i = 0; i + 2 < rank; i++)
         if (q->dim[i] != k->dim[i] || q->dim[i] != rw_value(r, v)->dim[i]) return 0;
+    if (has_few_scores(r, q->dim[rank - 1], k->dim[s.k_is_transposed ? rank - 1 : rank - 2])) return 0;
     if (at->trans_b) v = swap_last(r, v);
     s.k = s.k_is_transposed ? swap_last(r, s.k) : s.k;
     if (!v || !s.k) return 0;

@@ -56,12 +56,13 @@ DEVICE i32 valid_keys(const attention_args &a)
 #endif
 }
 
-/* rows x DEPTH elements as floats, zeros beyond. */
-template <int COLUMNS, int LINE>
-DEVICE void load(float *to, const element *from, const wide (&stride)[4], i32 rows, i32 limit, i32 columns)
+/* LINES x COLUMNS elements as floats, zeros beyond. Neighbouring threads read along the axis whose elements lie closer. */
+template <int LINES, int COLUMNS, int LINE>
+DEVICE void load(float *to, const element *from, const wide (&stride)[4], i32 limit, i32 columns)
 {
-    for (i32 i = threadIdx.x; i < rows * COLUMNS; i += THREADS) {
-        const i32 row = i / COLUMNS, column = i % COLUMNS;
+    const bool along_rows = stride[2] < stride[3];
+    for (i32 i = threadIdx.x; i < LINES * COLUMNS; i += THREADS) {
+        const i32 row = along_rows ? i % LINES : i / COLUMNS, column = along_rows ? i / LINES : i % COLUMNS;
         const bool valid = row < limit && column < columns;
         to[row * LINE + column] = valid ? to_float(from[row * stride[2] + column * stride[3]]) : 0.0f;
     }
@@ -74,18 +75,18 @@ KERNEL void __launch_bounds__(THREADS) attention_any(const __grid_constant__ att
     const i32 lane = lane_id(), row0 = warp_id() * 4;
     grid_wait();
     const i32 all = valid_keys(a), ahead = all - a.queries;
-    load<DEPTH, DEPTH>(q, (const element *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] + first * a.q_stride[2],
-                       a.q_stride, ROWS, a.queries - first, a.depth);
+    load<ROWS, DEPTH, DEPTH>(q, (const element *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] + first * a.q_stride[2],
+                       a.q_stride, a.queries - first, a.depth);
     float o[4][WIDTH / 32] = {}, top[4], sum[4] = {};
     for (int r = 0; r < 4; r++) top[r] = MINUS_INFINITY;
     i32 keys = all;
     if (a.causal) keys = smaller(keys, first + ROWS + ahead);
     for (i32 at = 0; at < keys; at += KEYS) {
         sync_block();
-        load<DEPTH, PITCH>(k, (const element *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1] + at * a.k_stride[2],
-                           a.k_stride, KEYS, all - at, a.depth);
-        load<WIDTH, WIDTH>(v, (const element *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1] + at * a.v_stride[2],
-                           a.v_stride, KEYS, all - at, a.width);
+        load<KEYS, DEPTH, PITCH>(k, (const element *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1] + at * a.k_stride[2],
+                           a.k_stride, all - at, a.depth);
+        load<KEYS, WIDTH, WIDTH>(v, (const element *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1] + at * a.v_stride[2],
+                           a.v_stride, all - at, a.width);
         sync_block();
         float s[4] = {};
 #pragma unroll 4

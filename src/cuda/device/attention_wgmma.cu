@@ -171,6 +171,11 @@ DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
     /* Those with most keys come first. */
     const i32 lines = w.items / w.tiles, tile = w.tiles - 1 - item / lines, line = item % lines;
     const i32 keys = smaller(a.keys, tile * ROWS + ROWS + a.keys - a.queries);  /* that any of the queries may see */
+#elif MASK && !KEYED
+    /* Heads that share a mask follow each other: what one has read of it the others find in L2. */
+    i32 tile, line;
+    divmod_fast(item, w.by_lines, tile, line);
+    const i32 keys = a.keys;
 #else
     i32 tile, line;
     divmod_fast(item, w.by_tiles, line, tile);

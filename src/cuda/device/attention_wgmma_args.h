@@ -11,7 +11,7 @@ struct attention_wgmma_args {
     ALIGNED(64) unsigned char map_v[128];
     struct attention_args rows;                 /* q, k, v: not used */
     small tiles, items;                         /* of a head's queries; those of all heads */
-    struct fast_div by_tiles, by_heads, by_group;
+    struct fast_div by_tiles, by_lines, by_heads, by_group;     /* lines: heads of all batches */
 };
 
 #endif
