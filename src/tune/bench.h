@@ -16,7 +16,8 @@ typedef struct bench_buffer {
 
 typedef struct operand {
     view v;             /* data: host memory, of constants and where that is the device's */
-    size_t size;        /* of one copy */
+    size_t count;       /* elements, with those between lines */
+    size_t size;        /* bytes of one copy */
     uint32_t copies;    /* 0: absent */
     bench_buffer plain; /* on the device, as it is */
     int64_t length;     /* how many keys count, where the operand says that */

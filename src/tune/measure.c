@@ -48,13 +48,6 @@ static void fill(sinter_dtype type, void *data, size_t count)
     }
 }
 
-static size_t count_of(const operand *x)
-{
-    size_t count = 1;
-    for (uint32_t i = 0; i < x->v.rank; i++) count = size_mul(count, (size_t)x->v.dim[i]);
-    return count;
-}
-
 /* Attention over a cache is measured when that is full. */
 static int64_t length_of(const problem *p, uint32_t i)
 {
@@ -62,20 +55,30 @@ static int64_t length_of(const problem *p, uint32_t i)
     return is_length ? p->in[1].dim[2].opt : 0;
 }
 
-static bool describe(const problem_operand *o, operand *x)
+/* Elements lie in the problem's order without gaps. Lines of a strided operand begin at multiples of the alignment, as
+ * they do in a run: its kernels load several elements at once. */
+static bool describe(const problem_operand *o, uint32_t alignment, operand *x)
 {
+    const uint32_t bits = sinter_dtype_bits(o->dtype);
     *x = (operand){ .v = { .dtype = o->dtype, .rank = o->rank } };
     if (o->dtype == SINTER_DTYPE_NONE) return true;
-    size_t count = 1;
+    bool is_inner = true, is_empty = false;
+    x->count = 1;
     for (uint32_t i = o->rank; i-- > 0;) {
         const uint32_t axis = o->order[i];
         x->v.dim[axis] = o->dim[axis].opt;
-        x->v.stride[axis] = (int64_t)count;
-        count = size_mul(count, (size_t)(o->dim[axis].opt > 0 ? o->dim[axis].opt : 1));
+        x->v.stride[axis] = (int64_t)x->count;
+        x->count = size_mul(x->count, (size_t)(o->dim[axis].opt > 0 ? o->dim[axis].opt : 1));
+        is_empty = is_empty || o->dim[axis].opt == 0;
+        if (!is_inner || o->dim[axis].max <= 1) continue;
+        is_inner = false;
+        if (o->is_strided && !o->is_gapped && alignment * 8 > bits)
+            x->count = size_align(x->count, alignment * 8 / bits);
     }
-    const size_t bits = size_mul(count_of(x), sinter_dtype_bits(o->dtype));
-    if (bits == SIZE_MAX) return false;
-    x->size = bits / 8 + 64;
+    if (is_empty) x->count = 0;
+    const size_t all = size_mul(x->count, bits);
+    if (all == SIZE_MAX) return false;
+    x->size = all / 8 + 64;
     x->copies = 1;
     return true;
 }
@@ -107,7 +110,7 @@ static sinter_status repeat(const tune_bench *b, void *at, size_t known, size_t 
 /* Little of an activation goes to the device: the rest is copied there from its beginning. */
 static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
 {
-    const size_t all = count_of(x), count = all < PATTERN ? all : PATTERN;
+    const size_t count = x->count < PATTERN ? x->count : PATTERN;
     const size_t bytes = count * sinter_dtype_bits(x->v.dtype) / 8;
     TRY(reserve(b, &x->plain, x->size));
     if (!is_read || !bytes) return SINTER_OK;
@@ -124,7 +127,7 @@ static void fill_operand(const tune_bench *b, operand *x)
 {
     const problem *p = b->p;
     if (p->op != OP_tree_ensemble || x != &b->at[1] || x->v.dtype != SINTER_DTYPE_U32) {
-        fill(x->v.dtype, x->v.data, count_of(x));
+        fill(x->v.dtype, x->v.data, x->count);
         return;
     }
     const attrs_tree_ensemble *a = p->attrs;
@@ -201,7 +204,8 @@ static sinter_status create(tune_bench *b, double estimate_ns)
     if (b->is_on_device) TRY(b->o->backend->stream_create(b->e, b->o->device, NULL, &b->stream));
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
-        if (!describe(is_in ? &p->in[i] : &p->out[i - p->count_in], &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
+        const problem_operand *o = is_in ? &p->in[i] : &p->out[i - p->count_in];
+        if (!describe(o, b->o->backend->alignment, &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
         b->at[i].length = length_of(p, i);
     }
     TRY(choose_chain(b, estimate_ns));

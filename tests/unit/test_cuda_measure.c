@@ -19,12 +19,12 @@ static bool sums_code(const problem *p, const tactic *t, const kernel_target *ta
 static sinter_status sums_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                const view *out, void *record)
 {
-    (void)e, (void)p, (void)t, (void)attrs, (void)in, (void)out;
+    (void)e, (void)t, (void)attrs, (void)in, (void)out;
     cuda_record *r = record;
     (void)cuda_launch_add(r, 0, 32, 1, 1, 64, 0);
     sums_args *a = cuda_param_add(r, sizeof *a);
     CUDA_PATCH(r, a, in, PATCH_IN, 0);
-    CUDA_PATCH(r, a, weight, PATCH_IN, 1);
+    CUDA_PATCH(r, a, weight, PATCH_IN, p->count_in > 1);
     CUDA_PATCH(r, a, out, PATCH_OUT, 0);
     return SINTER_OK;
 }
@@ -90,9 +90,8 @@ typedef struct trial {
     tune_bench *bench;
 } trial;
 
-static bool start(trial *x, uint64_t weights, double estimate_ns)
+static bool start_line(trial *x, const char *line, uint64_t weights, double estimate_ns)
 {
-    static const char line[] = "matmul:f16[4096,64] w:f16[64,64] -> f16[4096,64]";
     const char *why = NULL;
     scan s = scan_of(line, strlen(line));
     memset(x, 0, sizeof *x);
@@ -104,6 +103,11 @@ static bool start(trial *x, uint64_t weights, double estimate_ns)
     x->o.device = x->r.d;
     x->stats.measured = 1; /* else the first keeps the device busy for a while */
     return CHECK_EQ(tune_bench_create(&x->r.e, x->r.p, &x->o, estimate_ns, &x->bench), SINTER_OK);
+}
+
+static bool start(trial *x, uint64_t weights, double estimate_ns)
+{
+    return start_line(x, "matmul:f16[4096,64] w:f16[64,64] -> f16[4096,64]", weights, estimate_ns);
 }
 
 static bool finish(trial *x)
@@ -175,6 +179,75 @@ static void operands_are_made_once(void)
     (void)time_of(&x, &sums, 0);
     CHECK(x.w.launches - before > 3 * usual);
     CHECK(finish(&x));
+}
+
+/* Do elements along the innermost axis lie side by side, and all other lines at the distances that kernels may assume? */
+static bool lies_as_stated(const problem_operand *o, const view *v)
+{
+    const int64_t unit = 16 * 8 / sinter_dtype_bits(o->dtype);
+    int64_t dense = 1;
+    bool is_inner = true, holds = true;
+    for (uint32_t i = v->rank; i-- > 0;) {
+        const uint32_t axis = o->order[i];
+        if (!o->is_strided || o->dim[axis].max <= 1) holds = holds && (o->is_strided || v->stride[axis] == dense);
+        else if (is_inner) holds = holds && v->stride[axis] == 1;
+        else holds = holds && v->stride[axis] >= dense && v->stride[axis] % unit == 0;
+        is_inner = is_inner && o->dim[axis].max <= 1;
+        if (v->dim[axis] > 1) dense = v->stride[axis] * v->dim[axis];
+    }
+    return holds;
+}
+
+static sinter_status strict_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                 const view *out, void *record)
+{
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        const bool is_in = i < p->count_in;
+        const problem_operand *o = is_in ? &p->in[i] : &p->out[i - p->count_in];
+        CHECK(lies_as_stated(o, is_in ? &in[i] : &out[i - p->count_in]));
+    }
+    return sums_bind(e, p, t, attrs, in, out, record);
+}
+
+static const cuda_kernel strict = {
+    .base = { .name = "strict", .abi = 1, .record_size = cuda_record_size, .bind = strict_bind },
+    .code = sums_code,
+};
+
+/* Of random order, dense or strided. The digits of `sizes` are sizes. */
+static void print_operand(char *to, uint64_t *seed, const char *type, const char *sizes)
+{
+    const size_t rank = strlen(sizes);
+    char order[8] = { 0 };
+    for (size_t i = 0; i < rank; i++) {
+        const size_t j = (size_t)test_below(seed, i + 1);
+        order[i] = order[j];
+        order[j] = (char)('0' + i);
+    }
+    to += sprintf(to, "%s[", type);
+    for (size_t i = 0; i < rank; i++) to += sprintf(to, "%s%c", i ? "," : "", sizes[i]);
+    to += sprintf(to, "]{");
+    for (size_t i = 0; i < rank; i++) to += sprintf(to, "%s%c", i ? "," : "", order[i]);
+    (void)sprintf(to, "}%s", test_random(seed) % 3 ? "*" : "");
+}
+
+static void operands_lie_as_stated(void)
+{
+    static const char *const types[] = { "f16", "f32", "f64", "u8" };
+    uint64_t seed = 1;
+    for (uint32_t n = 0; n < 300; n++) {
+        char sizes[7] = { 0 }, in[64], out[64], line[160];
+        const char *type = types[test_below(&seed, 4)];
+        for (uint64_t i = 0, rank = 2 + test_below(&seed, 5); i < rank; i++)
+            sizes[i] = (char)(test_random(&seed) % 3 ? '1' + test_random(&seed) % 9 : '1');
+        print_operand(in, &seed, type, sizes);
+        print_operand(out, &seed, type, sizes);
+        (void)snprintf(line, sizeof line, "copy:%s -> %s", in, out);
+        trial x;
+        if (!start_line(&x, line, 1 << 16, 5000)) return;
+        CHECK(time_of(&x, &strict, 0) > 0);
+        CHECK(finish(&x));
+    }
 }
 
 static void the_hopeless_get_one_look(void)
@@ -257,6 +330,7 @@ static const test tests[] = {
     T(cold_weights_take_turns),
     T(warm_weights_stay),
     T(operands_are_made_once),
+    T(operands_lie_as_stated),
     T(the_hopeless_get_one_look),
     T(a_low_clock_is_waited_out),
     T(every_call_may_fail),
