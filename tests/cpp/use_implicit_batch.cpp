@@ -586,6 +586,7 @@ static void use_old_names()
     CHECK(config->getQuantizationFlag(QuantizationFlag::kCALIBRATE_BEFORE_FUSION) && config->getQuantizationFlags() == 1);
     Unique<INetworkDefinition> network(builder->createNetworkV2(0U));
     ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims3{ 1, 4, 4 });
+    CHECK(x->setDynamicRange(-2, 1) && x->getDynamicRange() == 2);
     auto *full = network->addFullyConnected(*x, 2, weights(numbers(32, 0, 1)), Weights{ DataType::kFLOAT, nullptr, 0 });
     ILayer *const base = full;
     CHECK(base->getType() == LayerType::kFULLY_CONNECTED && network->getLayer(0) == base);

@@ -142,10 +142,13 @@ static std::vector<int> classify(ICudaEngine &engine, const std::vector<float> &
     CHECK(engine.getBindingIndex("scores") == 1 && engine.getBindingIndex("none") == -1 && !engine.getBindingName(99));
     CHECK(std::string(engine.getBindingName(first)) == "image" && engine.getBindingDataType(first) == DataType::kFLOAT);
     CHECK(engine.getBindingDimensions(first).d[0] == -1);
+    CHECK(engine.getBindingBytesPerComponent(first) == 4 && engine.getWorkspaceSize() == engine.getDeviceMemorySize());
+    CHECK(!engine.getProfileShapeValues(first, 0, OptProfileSelector::kMIN));
     CHECK(engine.getProfileDimensions(first, profile, OptProfileSelector::kMAX).d[0] == (profile ? 8 : 2));
     CHECK(context->setOptimizationProfile(profile));
     CHECK(!context->allInputDimensionsSpecified() && context->setBindingDimensions(first, Dims4(batch, 1, 28, 28)));
     CHECK(context->allInputDimensionsSpecified() && context->getBindingDimensions(first + 1).d[0] == batch);
+    CHECK(context->getStrides(first + 1).d[0] == 10 && context->getStrides(first + 1).d[1] == 1);
     std::vector<float> images, scores(static_cast<size_t>(batch) * 10);
     for (int32_t i = 0; i < batch; i++) images.insert(images.end(), image.begin(), image.end());
     std::vector<void *> bindings(static_cast<size_t>(engine.getNbBindings()), nullptr);

@@ -49,6 +49,16 @@ template <class Engine> class engine_bindings {
         return self().getTensorFormatDesc(getBindingName(index));
     }
     int32_t getBindingComponentsPerElement(int32_t) const noexcept { return 1; }
+    int32_t getBindingBytesPerComponent(int32_t index) const noexcept
+    {
+        return static_cast<int32_t>(sinter_dtype_bits(detail::from(getBindingDataType(index))) / 8);
+    }
+    /* Values of shape tensors have no ranges. */
+    template <class Selector> int32_t const *getProfileShapeValues(int32_t, int32_t, Selector) const noexcept
+    {
+        return nullptr;
+    }
+    std::size_t getWorkspaceSize() const noexcept { return static_cast<std::size_t>(self().getDeviceMemorySize()); }
     int32_t getBindingVectorizedDim(int32_t) const noexcept { return -1; }
     bool isShapeBinding(int32_t index) const noexcept { return self().isShapeInferenceIO(getBindingName(index)); }
     bool isExecutionBinding(int32_t) const noexcept { return true; }
@@ -74,6 +84,11 @@ template <class Context> class context_bindings {
     Dims getBindingDimensions(int32_t index) const noexcept
     {
         return static_cast<Context const &>(*this).getTensorShape(
+            static_cast<Context const &>(*this).getEngine().getBindingName(index));
+    }
+    Dims getStrides(int32_t index) const noexcept
+    {
+        return static_cast<Context const &>(*this).getTensorStrides(
             static_cast<Context const &>(*this).getEngine().getBindingName(index));
     }
     bool setOptimizationProfile(int32_t profile) noexcept

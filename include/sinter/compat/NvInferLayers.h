@@ -6,6 +6,8 @@
 
 #include "NvInferRuntime.h"
 
+#include <cmath>
+
 namespace nvinfer1 {
 
 /* clang-format off */
@@ -143,6 +145,7 @@ class ITensor : public detail::reporter {
     void resetDynamicRange() noexcept { has_range_ = false; }
     float getDynamicRangeMin() const noexcept { return low_; }
     float getDynamicRangeMax() const noexcept { return high_; }
+    float getDynamicRange() const noexcept { return std::max(std::fabs(low_), std::fabs(high_)); }
     void setBroadcastAcrossBatch(bool) noexcept {}
     bool getBroadcastAcrossBatch() const noexcept { return false; }
     void setLocation(TensorLocation) noexcept {}

@@ -37,12 +37,14 @@ template <> constexpr int32_t EnumMax<TempfileControlFlag>() noexcept { return 2
 class IProfiler {
   public:
     virtual ~IProfiler() = default;
+    virtual InterfaceInfo getInterfaceInfo() const { return InterfaceInfo{ "IProfiler", 1, 0 }; }
     virtual void reportLayerTime(char const *layerName, float ms) = 0;
 };
 
 /* Gives memory to outputs whose size the run decides. */
 class IOutputAllocator : public IVersionedInterface {
   public:
+    virtual int32_t getInterfaceVersion() const { return 1; }
     virtual void *reallocateOutput(char const *, void *, uint64_t, uint64_t) { return nullptr; }
     virtual void *reallocateOutputAsync(char const *tensorName, void *currentMemory, uint64_t size, uint64_t alignment,
                                         cudaStream_t)

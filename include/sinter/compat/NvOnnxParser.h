@@ -76,6 +76,7 @@ class IParser : public nvinfer1::detail::reporter {
                            : sinter_parser_parse_memory(c_.get(), model, size, e);
         });
     }
+    bool parseWithWeightDescriptors(void const *model, size_t size) noexcept { return parse(model, size); }
     /* parse() in two steps. The caller keeps the model and the path until the second one. */
     bool loadModelProto(void const *model, size_t size, char const *path = nullptr) noexcept
     {
