@@ -3,21 +3,25 @@
 #ifndef CPU_PLANE_FILTER_H
 #define CPU_PLANE_FILTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* y[r * n + i] = sum of w[t] * x[r * x_row + at[t] + i] over t. x is read up to a whole vector of 16. */
+/* y[r * n + i] = bias + the sum of w[t] * x[r * x_row + at[t] + i] over t, perhaps clipped. x is read up to a whole
+ * vector of 16. */
 typedef struct plane_filter {
     const float *x, *w;
     float *y;
     const int64_t *at;
     int64_t taps, rows, n, x_row;
+    float bias, lo, hi;
+    bool has_clip;
 } plane_filter;
 
 typedef struct plane_set {
     void (*filter)(const plane_filter *f);
     /* Rows of less than 16 may be followed by zeros, up to 16. */
     void (*copy)(float *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
-    /* Every second element, from the first and from the second on. */
+    /* Every second element, from the first and from the second on. Either may be followed by zeros, up to 16. */
     void (*split)(float *even, float *odd, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
 } plane_set;
 

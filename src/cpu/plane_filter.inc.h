@@ -4,11 +4,12 @@
 /* Sums enough for an addition to begin in every turn of two units. */
 enum { PLANE_VECTORS = 8 };
 
-/* `count` vectors of results beside each other in each of `rows` rows; the last one of a row has `last` lanes. */
-INLINE void plane_part(const plane_filter *f, const float *x, float *y, int rows, int count, int last)
+/* `count` vectors of results beside each other in each of `rows` rows; from row `whole` on, the last one of a row has
+ * `last` lanes. */
+INLINE void plane_part(const plane_filter *f, const float *x, float *y, int rows, int count, int whole, int last)
 {
     vec a[PLANE_VECTORS];
-    UNROLL for (int j = 0; j < rows * count; j++) a[j] = v_zero();
+    UNROLL for (int j = 0; j < rows * count; j++) a[j] = v_set(f->bias);
     for (int64_t t = 0; t < f->taps; t++) {
         const vec w = v_set(f->w[t]);
         const float *from = x + f->at[t];
@@ -17,33 +18,36 @@ INLINE void plane_part(const plane_filter *f, const float *x, float *y, int rows
     }
     UNROLL for (int j = 0; j < rows * count; j++) {
         float *to = y + j / count * f->n + j % count * L;
-        if (last == L || (j + 1) % count) v_store(to, a[j]);
+        if (f->has_clip) a[j] = v_min(v_set(f->hi), v_max(v_set(f->lo), a[j]));
+        if (j / count < whole || (j + 1) % count) v_store(to, a[j]);
         else v_store_n(to, a[j], last);
     }
 }
 
 /* rows * count is at most PLANE_VECTORS, and one of them at most 2 where the other is more than 1. */
-INLINE void plane_parts(const plane_filter *f, const float *x, float *y, int rows, int count, int last)
+INLINE void plane_parts(const plane_filter *f, const float *x, float *y, int rows, int count, int whole, int last)
 {
     switch (count > 1 ? (rows - 1) * PLANE_VECTORS + count : -rows) {
-    case -1: plane_part(f, x, y, 1, 1, last); break;
-    case -2: plane_part(f, x, y, 2, 1, last); break;
-    case -3: plane_part(f, x, y, 3, 1, last); break;
-    case -4: plane_part(f, x, y, 4, 1, last); break;
-    case -5: plane_part(f, x, y, 5, 1, last); break;
-    case -6: plane_part(f, x, y, 6, 1, last); break;
-    case -7: plane_part(f, x, y, 7, 1, last); break;
-    case -8: plane_part(f, x, y, 8, 1, last); break;
-    case 2: plane_part(f, x, y, 1, 2, last); break;
-    case 3: plane_part(f, x, y, 1, 3, last); break;
-    case 4: plane_part(f, x, y, 1, 4, last); break;
-    case 5: plane_part(f, x, y, 1, 5, last); break;
-    case 6: plane_part(f, x, y, 1, 6, last); break;
-    case 7: plane_part(f, x, y, 1, 7, last); break;
-    case 8: plane_part(f, x, y, 1, 8, last); break;
-    case PLANE_VECTORS + 2: plane_part(f, x, y, 2, 2, last); break;
-    case PLANE_VECTORS + 3: plane_part(f, x, y, 2, 3, last); break;
-    default: plane_part(f, x, y, 2, 4, last); break;
+    case -1: plane_part(f, x, y, 1, 1, whole, last); break;
+    case -2: plane_part(f, x, y, 2, 1, whole, last); break;
+    case -3: plane_part(f, x, y, 3, 1, whole, last); break;
+    case -4: plane_part(f, x, y, 4, 1, whole, last); break;
+    case -5: plane_part(f, x, y, 5, 1, whole, last); break;
+    case -6: plane_part(f, x, y, 6, 1, whole, last); break;
+    case -7: plane_part(f, x, y, 7, 1, whole, last); break;
+    case -8: plane_part(f, x, y, 8, 1, whole, last); break;
+    case 2: plane_part(f, x, y, 1, 2, whole, last); break;
+    case 3: plane_part(f, x, y, 1, 3, whole, last); break;
+    case 4: plane_part(f, x, y, 1, 4, whole, last); break;
+    case 5: plane_part(f, x, y, 1, 5, whole, last); break;
+    case 6: plane_part(f, x, y, 1, 6, whole, last); break;
+    case 7: plane_part(f, x, y, 1, 7, whole, last); break;
+    case 8: plane_part(f, x, y, 1, 8, whole, last); break;
+    case PLANE_VECTORS + 2: plane_part(f, x, y, 2, 2, whole, last); break;
+    case PLANE_VECTORS + 3: plane_part(f, x, y, 2, 3, whole, last); break;
+    case PLANE_VECTORS + 4: plane_part(f, x, y, 2, 4, whole, last); break;
+    case 2 * PLANE_VECTORS + 2: plane_part(f, x, y, 3, 2, whole, last); break;
+    default: plane_part(f, x, y, 4, 2, whole, last); break;
     }
 }
 
@@ -53,14 +57,18 @@ static void plane_filter_rows(const plane_filter *f)
 {
     const int64_t n = f->n, group = PLANE_VECTORS * L, whole = (n - 1) / group * group, left = n - whole;
     const int count = (int)((left + L - 1) / L), last = (int)(left - (count - 1) * L);
-    const int64_t full = f->rows - (L - last + n - 1) / n;
-    const int most = whole ? 1 : count == 1 ? PLANE_VECTORS : count <= PLANE_VECTORS / 2 ? 2 : 1;
+    const int64_t behind = L - last, full = f->rows - (behind <= n ? behind > 0 : (behind + n - 1) / n);
+    const int most = whole                        ? 1
+                     : count == 1                 ? PLANE_VECTORS
+                     : count == 2                 ? PLANE_VECTORS / 2
+                     : count <= PLANE_VECTORS / 2 ? 2
+                                                  : 1;
     for (int64_t r = 0, rows; r < f->rows; r += rows) {
         const float *x = f->x + r * f->x_row;
         float *y = f->y + r * n;
-        rows = r >= full ? 1 : full - r < most ? full - r : most;
-        for (int64_t i = 0; i < whole; i += group) plane_part(f, x + i, y + i, 1, PLANE_VECTORS, L);
-        plane_parts(f, x + whole, y + whole, (int)rows, count, r < full ? L : last);
+        rows = f->rows - r < most ? f->rows - r : most;
+        for (int64_t i = 0; i < whole; i += group) plane_part(f, x + i, y + i, 1, PLANE_VECTORS, 1, L);
+        plane_parts(f, x + whole, y + whole, (int)rows, count, (int)(r < full ? full - r : 0), last);
     }
 }
 
@@ -81,11 +89,16 @@ static void plane_split(float *even, float *odd, int64_t to_row, const float *x,
 {
     for (int64_t r = 0; r < rows; r++, even += to_row, odd += to_row, x += x_row) {
         int64_t i = 0;
-        for (; i + 2 * L < n; i += 2 * L) {
+        for (; i + 2 * L <= n; i += 2 * L) {
             v_store(even + i / 2, v_even(v_load(x + i), v_load(x + i + L)));
-            v_store(odd + i / 2, v_even(v_load(x + i + 1), v_load(x + i + L + 1)));
+            v_store(odd + i / 2, v_odd(v_load(x + i), v_load(x + i + L)));
         }
-        for (; i < n; i++) (i & 1 ? odd : even)[i / 2] = x[i];
+        for (; i < n; i += 2 * L) { /* zeros behind the row */
+            const int left = (int)(n - i), more = left - L;
+            const vec a = v_load_n(x + i, more < 0 ? left : L), b = more > 0 ? v_load_n(x + i + L, more) : v_zero();
+            v_store(even + i / 2, v_even(a, b));
+            v_store(odd + i / 2, v_odd(a, b));
+        }
     }
 }
 

@@ -404,6 +404,16 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
     return vm_bind(e, &x->program, room, isa, program, out[0].rank, out[0].dim, order, true, in, out);
 }
 
+bool row_is_bias_and_clip(const problem *p, const view *in, const view *out, row_epilogue *x)
+{
+    chain c;
+    x->has_clip = x->narrow_bias = x->narrow_residual = false;
+    x->bias = x->residual = 0;
+    if (!p->epilogue || p->epilogue->count > EXPR_MAX || !chain_init(&c, p->epilogue, in, &out[0], false)) return false;
+    take_prefix(&c, 1, x);
+    return chain_is_end(&c) && !x->residual;
+}
+
 void row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g)
 {
     g->clip = x->has_clip;

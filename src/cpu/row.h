@@ -113,6 +113,8 @@ typedef struct row_after {
 const char   *row_after_reject(const problem *p);
 sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x,
                              void *room);
+/* Whether the epilogue is a bias of each channel (axis 1), relu or clip, or both in this order; fills these fields. */
+bool          row_is_bias_and_clip(const problem *p, const view *in, const view *out, row_epilogue *x);
 /* Elements [begin, end) in memory order; y: element 0. */
 void          row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end);
 void          row_after_all(const row_after *x, const kernel_run *k, float *y);

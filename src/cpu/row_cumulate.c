@@ -119,7 +119,7 @@ static void lines_f32(const record *r, const float *x, float *y, int64_t some)
 {
     double sum[LINES];
     for (int64_t i = 0; i < some; i++) sum[i] = 0;
-    for (int64_t k = 0; k < r->n; k++, x += r->x_step, y += r->y_step) r->set->cumulate(sum, y, x, some, r->exclusive);
+    r->set->cumulate(sum, y, r->y_step, x, r->x_step, r->n, some, r->exclusive);
 }
 
 typedef struct job {

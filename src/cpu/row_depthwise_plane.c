@@ -24,7 +24,10 @@ typedef struct record {
     band band;
     int64_t multiplier, taps, at[TAPS];
     size_t scratch;
-    row_after after;
+    bool has_clip;
+    uint16_t bias; /* the input, or 0 */
+    float lo, hi;
+    row_after after; /* what the loops do not do */
 } record;
 
 static int64_t reach(const conv_shape *s, int axis)
@@ -164,7 +167,18 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->scratch = scratch_of(p);
     const conv_shape *s = &r->shape;
     r->taps = 0;
-    if (!s->out[0] || !s->out[1] || !s->out[2]) return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+    r->has_clip = r->after.has_program = false;
+    r->bias = 0;
+    r->lo = r->hi = 0;
+    row_epilogue end;
+    if (row_is_bias_and_clip(p, in, out, &end)) {
+        r->bias = end.bias;
+        r->has_clip = end.has_clip;
+        if (end.has_clip) r->lo = end.lo, r->hi = end.hi;
+    } else {
+        TRY(row_after_bind(e, p, isa, in, out, &r->after, r + 1));
+    }
+    if (!s->out[0] || !s->out[1] || !s->out[2]) return SINTER_OK;
     r->band = band_find(s);
     for (int64_t d = 0; d < s->kernel[0]; d++)
         for (int64_t h = 0; h < s->kernel[1]; h++)
@@ -173,13 +187,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                 r->at[r->taps++] = (d * s->dilation[0] * r->band.rows[1] + h * s->dilation[1]) * r->band.row +
                                    col % s->stride[2] * r->band.part + col / s->stride[2];
             }
-    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+    return SINTER_OK;
 }
 
 typedef struct job {
     const record *r;
     const kernel_run *k;
-    const float *x, *w;
+    const float *x, *w, *bias;
     float *y;
 } job;
 
@@ -217,8 +231,8 @@ static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int
     const record *r = j->r;
     const conv_shape *s = &r->shape;
     const band *b = &r->band;
-    const int64_t image = plane / s->c_out, c = plane % s->c_out;
-    const float *x = j->x + image * s->x_image + c / r->multiplier * s->x_c;
+    const int64_t image = s->images == 1 ? 0 : plane / s->c_out, c = plane - image * s->c_out;
+    const float *x = j->x + image * s->x_image + (r->multiplier == 1 ? c : c / r->multiplier) * s->x_c;
     const int64_t at[2] = { deep * s->stride[0], high * s->stride[1] };
     int64_t first[2], stop[2];
     for (int i = 0; i < 2; i++) inside(s, i, at[i], b->rows[i], &first[i], &stop[i]);
@@ -236,7 +250,11 @@ static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int
                                  .taps = r->taps,
                                  .rows = rows,
                                  .n = s->out[2],
-                                 .x_row = s->stride[1] * b->row };
+                                 .x_row = s->stride[1] * b->row,
+                                 .bias = j->bias ? j->bias[c] : 0,
+                                 .lo = r->lo,
+                                 .hi = r->hi,
+                                 .has_clip = r->has_clip };
         r->set->filter(&f);
         if (b->out[1] * s->out[2] >= PART_RESULTS)
             row_after_part(&r->after, j->k, j->y, row * s->out[2], (row + rows) * s->out[2]);
@@ -255,17 +273,19 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     float *copy = (float *)(void *)((char *)j->k->workspace + worker * r->scratch);
     const int64_t planes = r->shape.images * r->shape.c_out, high = bands(r, 1);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t place = i / planes;
-        if (i == begin || i % planes == 0) memset(copy, 0, (size_t)band_size(&r->band) * sizeof *copy);
-        run_band(j, copy, i % planes, place / high * r->band.out[0], place % high * r->band.out[1]);
+    for (int64_t i = begin, stop; i < end; i = stop) {
+        const int64_t place = i / planes, first = place * planes;
+        stop = first + planes < end ? first + planes : end;
+        memset(copy, 0, (size_t)band_size(&r->band) * sizeof *copy);
+        for (int64_t plane = i - first; plane < stop - first; plane++)
+            run_band(j, copy, plane, place / high * r->band.out[0], place % high * r->band.out[1]);
     }
 }
 
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { r, k, k->in[0], k->in[1], k->out[0] };
+    job j = { r, k, k->in[0], k->in[1], r->bias ? k->in[r->bias] : NULL, k->out[0] };
     if (!r->taps) return SINTER_OK;
     row_parallel(k, r->shape.images * r->shape.c_out * bands(r, 0) * bands(r, 1), body, &j);
     if (r->band.out[1] * r->shape.out[2] < PART_RESULTS) row_after_all(&r->after, k, j.y);

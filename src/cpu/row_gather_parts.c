@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { TILE_BYTES = 32768, TILE_INDICES = 2048 };
+enum { TILE_BYTES = 32768, TILE_INDICES = 2048, PLACES = 256 };
 
 static const char *reject(const problem *p)
 {
@@ -110,49 +110,86 @@ typedef struct nd_job {
     const kernel_run *k;
 } nd_job;
 
-/* Where a tuple points to, in bytes; negative: some part is outside. Without a branch: signs cannot be guessed. */
-static inline int64_t nd_place(const nd_record *r, const int64_t *at, uint32_t parts)
+/* Where each of n tuples points to, in bytes; false: some part of one is outside. Without a branch: signs cannot be
+ * guessed. */
+static inline __attribute__((always_inline)) bool nd_places_of(const nd_record *r, const int64_t *at, int64_t n,
+                                                               int64_t *place, const uint32_t parts)
 {
-    uint64_t from = 0, outside = 0;
+    uint64_t limit[SINTER_RANK_MAX], step[SINTER_RANK_MAX], outside = 0;
     for (uint32_t k = 0; k < parts; k++) {
-        const uint64_t limit = (uint64_t)r->limit[k], value = (uint64_t)at[k],
-                       pick = value + ((0 - (value >> 63)) & limit);
-        outside |= (uint64_t)(pick >= limit);
-        from += pick * (uint64_t)r->step[k];
+        limit[k] = (uint64_t)r->limit[k];
+        step[k] = (uint64_t)r->step[k];
     }
-    return outside ? -1 : (int64_t)from;
+    for (int64_t i = 0; i < n; i++, at += parts) {
+        uint64_t from = 0;
+        for (uint32_t k = 0; k < parts; k++) {
+            const uint64_t value = (uint64_t)at[k], pick = value + ((0 - (value >> 63)) & limit[k]);
+            outside |= (uint64_t)(pick >= limit[k]);
+            from += pick * step[k];
+        }
+        place[i] = (int64_t)from;
+    }
+    return !outside;
 }
 
+static bool nd_places(const nd_record *r, const int64_t *at, int64_t n, int64_t *place)
+{
+    switch (r->parts) {
+    case 1: return nd_places_of(r, at, n, place, 1);
+    case 2: return nd_places_of(r, at, n, place, 2);
+    case 3: return nd_places_of(r, at, n, place, 3);
+    case 4: return nd_places_of(r, at, n, place, 4);
+    default: return nd_places_of(r, at, n, place, r->parts);
+    }
+}
+
+#define ND_COPY(size)                                                                                                  \
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * (size), x + place[i], (size_t)(size))
+
+static void nd_copy(char *restrict y, const char *restrict x, const int64_t *restrict place, int64_t n, int64_t block)
+{
+    switch (block) {
+    case 1: ND_COPY(1); break;
+    case 2: ND_COPY(2); break;
+    case 4: ND_COPY(4); break;
+    case 8: ND_COPY(8); break;
+    case 16: ND_COPY(16); break;
+    default: ND_COPY(block); break;
+    }
+}
+
+static void nd_one(const nd_record *r, const kernel_run *k, char *to, const char *x, int64_t i)
+{
+    int64_t from = 0;
+    bool is_inside = true;
+    for (uint32_t part = 0; part < r->parts && is_inside; part++) {
+        int64_t pick = 0;
+        is_inside = index_pick(k, r->type, k->in[1], i * r->parts + part, r->limit[part], &pick);
+        if (is_inside) from += pick * r->step[part];
+    }
+    if (is_inside) element(r->block, to, x + from);
+    else memset(to, 0, (size_t)r->block);
+}
+
+/* Some tuples of one batch entry at a time. */
 static void nd_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const nd_job *j = arg;
     const nd_record *r = j->r;
     const int64_t stop = end * r->unit < r->tuples ? end * r->unit : r->tuples;
-    int64_t i = begin * r->unit, base = i / r->each * r->batch, left = r->each - i % r->each;
-    for (; i < stop; i++, left--) {
-        if (!left) {
-            base += r->batch;
-            left = r->each;
+    int64_t place[PLACES], n;
+    for (int64_t i = begin * r->unit; i < stop; i += n) {
+        const int64_t left = r->each - i % r->each;
+        n = left < stop - i ? left : stop - i;
+        if (n > PLACES) n = PLACES;
+        const char *x = (const char *)j->k->in[0] + i / r->each * r->batch;
+        char *y = (char *)j->k->out[0] + i * r->block;
+        if (r->type == SINTER_DTYPE_I64 && nd_places(r, (const int64_t *)j->k->in[1] + i * r->parts, n, place)) {
+            nd_copy(y, x, place, n, r->block);
+            continue;
         }
-        char *to = (char *)j->k->out[0] + i * r->block;
-        if (r->type == SINTER_DTYPE_I64) {
-            const int64_t *at = (const int64_t *)j->k->in[1] + i * r->parts;
-            const int64_t place = r->parts == 2 ? nd_place(r, at, 2) : nd_place(r, at, r->parts);
-            if (place >= 0) {
-                element(r->block, to, (const char *)j->k->in[0] + base + place);
-                continue;
-            }
-        }
-        int64_t from = base;
-        bool is_inside = true;
-        for (uint32_t k = 0; k < r->parts && is_inside; k++) {
-            int64_t pick = 0;
-            is_inside = index_pick(j->k, r->type, j->k->in[1], i * r->parts + k, r->limit[k], &pick);
-            if (is_inside) from += pick * r->step[k];
-        }
-        if (is_inside) element(r->block, to, (const char *)j->k->in[0] + from);
-        else memset(to, 0, (size_t)r->block);
+        for (int64_t t = 0; t < n; t++) nd_one(r, j->k, y + t * r->block, x, i + t);
     }
 }
 

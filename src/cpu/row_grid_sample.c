@@ -2,7 +2,7 @@
 /* row_grid_sample.c - samples of images at places that are data, in f32: nearest, linear and cubic.
  *
  * The taps of some places are computed once for all channels. Where channels are adjacent, a sample is a sum of rows
- * of channels. Else a row of samples of one channel is gathered. */
+ * of channels. Else a row of samples of one channel is gathered; linear ones by pairs of adjacent elements. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -11,12 +11,14 @@
 
 #include <string.h>
 
-enum { PLACES = 128, TAPS = 16 };
+/* PLAIN_MOST: an axis of so many elements has coordinates in f32. */
+enum { PLACES = 128, TAPS = 16, PLAIN_MOST = 1 << 22 };
 
 typedef struct record {
     const rows_set *set;
     attrs_grid_sample a;
     bool is_last; /* channels are adjacent */
+    bool is_pairs;
     int64_t images, channels, in[2], out[2];
     int64_t x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
     int64_t grid_image, grid_dim[3];
@@ -80,6 +82,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         if (!r->in[i]) return FAIL(e, INVALID_ARG, "grid_sample: the input is empty");
     }
     if (far > INT32_MAX) return FAIL(e, UNSUPPORTED, "grid_sample: a plane of %g elements", far);
+    r->is_pairs = !r->is_last && r->a.mode == resize_mode_linear && r->a.padding != pad_mode_reflect &&
+                  r->x_dim[1] == 1 && r->in[1] > 1 && r->in[0] <= PLAIN_MOST && r->in[1] <= PLAIN_MOST;
     r->taps = r->a.mode == resize_mode_cubic ? 16 : r->a.mode == resize_mode_linear ? 4 : 1;
     r->pieces = (r->out[1] + PLACES - 1) / PLACES;
     return SINTER_OK;
@@ -110,6 +114,78 @@ static void places_of(const record *r, const float *grid, int64_t n, places *out
             out->at[k][i] = 0;
             out->weight[k][i] = 0;
         }
+}
+
+/* grid_axis_of for the linear mode with zeros or edges outside: elements at and at + 1, and their weights. A place far
+ * outside is just outside. */
+typedef struct neighbours {
+    int32_t at;
+    double weight[2];
+} neighbours;
+
+static inline neighbours neighbours_of(bool align, bool is_edge, float place, int64_t n)
+{
+    const double count = (double)n, far = count + 1;
+    const double wide = align ? ((double)place + 1) / 2 * (count - 1) : (((double)place + 1) * count - 1) / 2;
+    double x = (double)(float)wide;
+    x = x > -2 ? x : -2; /* NaN, too */
+    x = x < far ? x : far;
+    if (is_edge) {
+        const double low = align ? 0 : -0.5;
+        if (x < low) x = 0;
+        else if (x > count - 1 - low) x = count - 1;
+    }
+    int32_t at = (int32_t)x;
+    at -= (double)at > x;
+    return (neighbours){ at, { 1 - (x - at), 1 - (at + 1.0 - x) } };
+}
+
+/* What of the weights goes to element `at` of the axis, which is inside. */
+static inline double weight_at(const neighbours *p, int32_t at, int32_t last, bool is_edge)
+{
+    const double first = p->at == at ? p->weight[0] : 0, second = p->at + 1 == at ? p->weight[1] : 0;
+    if (is_edge && ((at == 0 && p->at < 0) || (at == last && p->at >= last))) return p->weight[0] + p->weight[1];
+    return first + second;
+}
+
+static inline int32_t clamped(int32_t x, int32_t most)
+{
+    return x < 0 ? 0 : x > most ? most : x;
+}
+
+/* Taps 0 and 1 are adjacent in the upper row, 2 and 3 in the lower one; at[0] and at[1] are where these begin. */
+static inline __attribute__((always_inline)) void pairs_with(const record *r, const float *grid, int64_t n, places *out,
+                                                             const bool align, const bool is_edge)
+{
+    const int32_t wide = (int32_t)r->in[1] - 1, high = (int32_t)r->in[0] - 1;
+    for (int64_t i = 0; i < n; i++, grid += r->grid_dim[1]) {
+        const neighbours w = neighbours_of(align, is_edge, grid[0], r->in[1]);
+        const neighbours h = neighbours_of(align, is_edge, grid[r->grid_dim[2]], r->in[0]);
+        const int32_t left = clamped(w.at, wide - 1);
+        const int32_t row[2] = { clamped(h.at, high), clamped(h.at + 1, high) };
+        const double a = weight_at(&w, left, wide, is_edge), b = weight_at(&w, left + 1, wide, is_edge);
+        for (int k = 0; k < 2; k++) {
+            const bool is_there = is_edge || row[k] == h.at + k;
+            const double v = is_there ? h.weight[k] : 0;
+            out->at[k][i] = (int32_t)(row[k] * r->x_dim[0]) + left;
+            out->weight[2 * k][i] = (float)(v * a);
+            out->weight[2 * k + 1][i] = (float)(v * b);
+        }
+    }
+    for (int64_t i = n; i < PLACES && i < n + 16; i++)
+        for (int k = 0; k < 4; k++) {
+            out->at[k / 2][i] = 0;
+            out->weight[k][i] = 0;
+        }
+}
+
+static void pairs_of(const record *r, const float *grid, int64_t n, places *out)
+{
+    const bool align = r->a.align_corners != 0, is_edge = r->a.padding == pad_mode_edge;
+    if (align && is_edge) pairs_with(r, grid, n, out, true, true);
+    else if (align) pairs_with(r, grid, n, out, true, false);
+    else if (is_edge) pairs_with(r, grid, n, out, false, true);
+    else pairs_with(r, grid, n, out, false, false);
 }
 
 static void sample_channels(const record *r, float *y, const float *x, const places *of, int64_t i)
@@ -144,12 +220,15 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const int64_t count = r->out[1] - first < PLACES ? r->out[1] - first : PLACES;
         const float *x = j->x + n * r->x_image;
         float *y = j->y + n * r->y_image + row * r->y_dim[0] + first * r->y_dim[1];
-        places_of(r, j->grid + n * r->grid_image + row * r->grid_dim[0] + first * r->grid_dim[1], count, &of);
+        const float *grid = j->grid + n * r->grid_image + row * r->grid_dim[0] + first * r->grid_dim[1];
+        (r->is_pairs ? pairs_of : places_of)(r, grid, count, &of);
         if (r->is_last) {
             for (int64_t i = 0; i < count; i++) sample_channels(r, y + i * r->y_dim[1], x, &of, i);
             continue;
         }
-        for (int64_t c = 0; c < r->channels; c++)
+        for (int64_t c = 0; r->is_pairs && c < r->channels; c++)
+            r->set->gather_pairs(y + c * r->y_channel, x + c * r->x_channel, of.at[0], of.weight[0], PLACES, count);
+        for (int64_t c = 0; !r->is_pairs && c < r->channels; c++)
             r->set->gather_blend(y + c * r->y_channel, x + c * r->x_channel, of.at[0], of.weight[0], PLACES, r->taps,
                                  count);
     }

@@ -155,7 +155,7 @@ static pair pair_of(const record *r, uint32_t axis, int64_t i)
 /* Results [begin, begin + n) of every row: of each the two columns that it takes, and the weight of the second. */
 typedef struct columns {
     int64_t begin, n;
-    bool twice; /* each column of a row twice */
+    bool twice; /* each column of a row twice: result i is from i / 2 */
     int32_t at[2][COLS];
     float weight[COLS];
 } columns;
@@ -285,10 +285,23 @@ static const float *blended_row(const record *r, const columns *w, blended *b, c
     return b->row[i];
 }
 
-/* Results of `count` rows of one plane; y: the first of them. */
-static void plane_rows(const record *r, const columns *w, blended *b, char *y, const char *x, const pair *h,
-                       int64_t count)
+/* Whether `count` rows of results are pairs of the same row, and these follow each other. */
+static bool is_twice(const pair *h, int64_t count)
 {
+    for (int64_t i = 0; i < count; i++)
+        if (h[i].at[0] != h[0].at[0] + i / 2) return false;
+    return count % 2 == 0;
+}
+
+/* Results of `count` rows of one plane; y: the first of them. both: is_twice. */
+static void plane_rows(const record *r, const columns *w, blended *b, char *y, const char *x, const pair *h,
+                       int64_t count, bool both)
+{
+    if (both && w->twice && r->is_nearest && r->size == 4 && w->n == 2 * r->in[1]) {
+        r->set->twice((float *)(void *)y, r->y_dim[0], (const float *)(const void *)x + h[0].at[0] * r->x_dim[0],
+                      r->x_dim[0], count / 2, r->in[1]);
+        return;
+    }
     const int64_t size = r->size;
     const size_t row_size = (size_t)(w->n * size);
     const char *last = NULL; /* of the row before, where it is a row of inputs */
@@ -322,17 +335,19 @@ static void width_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     const int64_t planes = r->images * r->channels;
     int64_t known = -1;
+    bool both = false;
     pair h[ROWS];
     blended b;
     for (int64_t i = begin; i < end; i++) {
         const int64_t plane = i % planes, n = plane / r->channels, c = plane % r->channels, first = i / planes * ROWS;
         const int64_t count = r->out[0] - first < ROWS ? r->out[0] - first : ROWS;
         for (int64_t k = 0; k < count && known != first; k++) h[k] = pair_of(r, 0, first + k);
+        if (known != first) both = is_twice(h, count);
         known = first;
         plane_rows(r, j->w, &b,
                    j->y +
                        (n * r->y_image + c * r->y_channel + first * r->y_dim[0] + j->w->begin * r->y_dim[1]) * r->size,
-                   j->x + (n * r->x_image + c * r->x_channel) * r->size, h, count);
+                   j->x + (n * r->x_image + c * r->x_channel) * r->size, h, count, both);
     }
 }
 

@@ -84,6 +84,8 @@ typedef struct rows_set {
      * is i / 2. */
     void (*pick)(float *y, int64_t y_row, int64_t rows, const float *x, int64_t width, const int32_t *at, int64_t n,
                  bool twice);
+    /* Each number of `rows` rows twice in each of two rows: y[2 r + j][2 i + k] = x[r][i]. */
+    void (*twice)(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t width);
     /* y[i] = x[at[0][i]] * (1 - weight[i]) + x[at[1][i]] * weight[i]; the first alone where its weight is 1. Both `at`
      * rise, and lie in [0, width). */
     void (*pick2)(float *y, const float *x, int64_t width, const int32_t *const at[2], const float *weight, int64_t n);
@@ -102,8 +104,11 @@ typedef struct rows_set {
      * x is. Both arrays are read up to a whole vector of 16, where `at` must be valid. */
     void (*gather_blend)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,
                          int64_t n);
-    /* sum[i] += x[i], and y[i] = the sum, or what it was before. */
-    void (*cumulate)(double *sum, float *y, const float *x, int64_t n, bool is_before);
+    /* y[i] = the sum of weight[2 k + j][i] * x[at[k][i] + j], k and j below 2, else as gather_blend. */
+    void (*gather_pairs)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
+    /* Of each of `rows` rows of n numbers in turn: sum[i] += x[i], and y[i] = the sum, or what it was before. */
+    void (*cumulate)(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
+                     bool is_before);
 } rows_set;
 
 #endif

@@ -434,19 +434,48 @@ static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
     memcpy(y, last, (size_t)n * sizeof *y);
 }
 
-/* The inner loops have a known length: so the compiler makes vectors of them. */
-static void cumulate(double *sum, float *y, const float *x, int64_t n, bool is_before)
+/* Sums stay in registers for some rows. */
+enum { SUM_LANES = L / 2, SUM_ROWS = 4 };
+INLINE void cumulate_rows(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, const int rows,
+                          int64_t n, const bool is_before)
 {
     int64_t i = 0;
-    for (; i + L <= n && !is_before; i += L) {
-        for (int j = 0; j < L; j++) sum[i + j] += (double)x[i + j];
-        for (int j = 0; j < L; j++) y[i + j] = (float)sum[i + j];
+    for (; i + SUM_LANES <= n; i += SUM_LANES) {
+        vecd s;
+        memcpy(&s, sum + i, sizeof s);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            const vecd before = s;
+            s += vd_load(x + r * x_row + i);
+            vd_store(y + r * y_row + i, is_before ? before : s);
+        }
+        memcpy(sum + i, &s, sizeof s);
     }
     for (; i < n; i++) {
-        const double before = sum[i];
-        sum[i] += (double)x[i];
-        y[i] = (float)(is_before ? before : sum[i]);
+        double s = sum[i];
+        for (int r = 0; r < rows; r++) {
+            const double before = s;
+            s += (double)x[r * x_row + i];
+            y[r * y_row + i] = (float)(is_before ? before : s);
+        }
+        sum[i] = s;
     }
+}
+
+INLINE void cumulate_all(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
+                         const bool is_before)
+{
+    int64_t r = 0;
+    for (; r + SUM_ROWS <= rows; r += SUM_ROWS)
+        cumulate_rows(sum, y + r * y_row, y_row, x + r * x_row, x_row, SUM_ROWS, n, is_before);
+    for (; r < rows; r++) cumulate_rows(sum, y + r * y_row, y_row, x + r * x_row, x_row, 1, n, is_before);
+}
+
+static void cumulate(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
+                     bool is_before)
+{
+    if (is_before) cumulate_all(sum, y, y_row, x, x_row, rows, n, true);
+    else cumulate_all(sum, y, y_row, x, x_row, rows, n, false);
 }
 
 static const rows_set rows_loops = {
@@ -457,6 +486,7 @@ static const rows_set rows_loops = {
     .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
+    .gather_pairs = gather_pairs, .twice = twice,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
     .cumulate = cumulate,
 };

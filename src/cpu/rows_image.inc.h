@@ -236,3 +236,96 @@ static void gather_blend(float *y, const float *x, const int32_t *at, const floa
         v_store_n(y + i, a, n - i < L ? (int)(n - i) : L);
     }
 }
+
+/* Lane i has x[at[i]] in left, and what follows it in right. Each load takes both; they are put where one shuffle
+ * within 16 bytes finds them. */
+typedef double image_pairs __attribute__((vector_size(4 * VEC_LANES)));
+typedef float image_part __attribute__((vector_size(4 * VEC_LANES)));
+
+static inline double image_pair(const float *p)
+{
+    double both;
+    memcpy(&both, p, sizeof both);
+    return both;
+}
+
+INLINE void image_pairs_at(const float *x, const int32_t *at, vec *left, vec *right)
+{
+#define P(i) image_pair(x + at[i])
+#if VEC_LANES == 16
+    const image_part a = (image_part)(image_pairs){ P(0), P(1), P(4), P(5), P(8), P(9), P(12), P(13) },
+                     b = (image_part)(image_pairs){ P(2), P(3), P(6), P(7), P(10), P(11), P(14), P(15) };
+    *left = (vec)__builtin_shufflevector(a, b, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30);
+    *right = (vec)__builtin_shufflevector(a, b, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+#elif VEC_LANES == 8
+    const image_part a = (image_part)(image_pairs){ P(0), P(1), P(4), P(5) },
+                     b = (image_part)(image_pairs){ P(2), P(3), P(6), P(7) };
+    *left = (vec)__builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14);
+    *right = (vec)__builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+#else
+    const image_part a = (image_part)(image_pairs){ P(0), P(1) }, b = (image_part)(image_pairs){ P(2), P(3) };
+    *left = (vec)__builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *right = (vec)__builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+#undef P
+}
+
+/* A weight of zero leaves out what it stands before. */
+static inline vec image_add(vec a, const float *weight, vec v)
+{
+    const vec w = v_load(weight);
+    return v_blend(v_eq(w, v_zero()), a, v_fma(w, v, a));
+}
+
+static void gather_pairs(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        vec left, right, a = v_zero();
+        image_pairs_at(x, at + i, &left, &right);
+        a = image_add(image_add(a, weight + i, left), weight + pitch + i, right);
+        image_pairs_at(x, at + pitch + i, &left, &right);
+        a = image_add(image_add(a, weight + 2 * pitch + i, left), weight + 3 * pitch + i, right);
+        v_store_n(y + i, a, n - i < L ? (int)(n - i) : L);
+    }
+}
+
+/* The last vector of a row overlaps the one before. */
+INLINE void twice_vector(float *y, int64_t y_row, const float *x)
+{
+    int32_t half[2][L];
+    for (int k = 0; k < L; k++) half[0][k] = k / 2, half[1][k] = L / 2 + k / 2;
+    const vec low = v_lookup(x, vi_load(half[0])), high = v_lookup(x, vi_load(half[1]));
+    v_store(y, low);
+    v_store(y + L, high);
+    v_store(y + y_row, low);
+    v_store(y + y_row + L, high);
+}
+
+static void twice(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t width)
+{
+    int32_t begin[L], last[L]; /* of short rows: those of the first and of the last vector of results */
+    for (int k = 0; k < L; k++) {
+        begin[k] = k / 2;
+        last[k] = (int32_t)(2 * width - L + k) / 2;
+    }
+    for (int64_t r = 0; r < rows; r++, x += x_row, y += 2 * y_row) {
+        if (width < L) {
+            float t[L], both[2 * L];
+            v_store(t, v_load_n(x, (int)width));
+            if (2 * width >= L) {
+                const vec low = v_lookup(t, vi_load(begin)), high = v_lookup(t, vi_load(last));
+                v_store(y, low);
+                v_store(y + 2 * width - L, high);
+                v_store(y + y_row, low);
+                v_store(y + y_row + 2 * width - L, high);
+                continue;
+            }
+            twice_vector(both, 0, t);
+            memcpy(y, both, (size_t)width * 2 * sizeof *y);
+            memcpy(y + y_row, both, (size_t)width * 2 * sizeof *y);
+            continue;
+        }
+        for (int64_t i = 0; i + L <= width; i += L) twice_vector(y + 2 * i, y_row, x + i);
+        if (width % L) twice_vector(y + 2 * (width - L), y_row, x + width - L);
+    }
+}

@@ -92,6 +92,17 @@ static inline vec  v_even(vec a, vec b)
     const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
 }
+/* Those at odd places. */
+static inline vec  v_odd(vec a, vec b)
+{
+    const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xDD));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
+}
+
+/* VEC_LANES / 2 times f64, from and to f32. */
+typedef __m256d vecd;
+static inline vecd vd_load(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+static inline void vd_store(float *p, vecd v) { _mm_storeu_ps(p, _mm256_cvtpd_ps(v)); }
 
 static inline float v_sum(vec a)
 {

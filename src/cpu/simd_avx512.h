@@ -96,6 +96,17 @@ static inline vec  v_even(vec a, vec b)
     const veci at = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(a, at, b);
 }
+/* Those at odd places. */
+static inline vec  v_odd(vec a, vec b)
+{
+    const veci at = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(a, at, b);
+}
+
+/* VEC_LANES / 2 times f64, from and to f32. */
+typedef __m512d vecd;
+static inline vecd vd_load(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+static inline void vd_store(float *p, vecd v) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(v)); }
 
 static inline float v_sum(vec a) { return _mm512_reduce_add_ps(a); }
 static inline float v_most(vec a) { return _mm512_reduce_max_ps(a); }

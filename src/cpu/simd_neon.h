@@ -86,6 +86,12 @@ static inline vecm m_first(int n)
 }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b) { return vuzp1q_f32(a, b); }
+/* Those at odd places. */
+static inline vec  v_odd(vec a, vec b) { return vuzp2q_f32(a, b); }
+/* VEC_LANES / 2 times f64, from and to f32. */
+typedef float64x2_t vecd;
+static inline vecd vd_load(const float *p) { return vcvt_f64_f32(vld1_f32(p)); }
+static inline void vd_store(float *p, vecd v) { vst1_f32(p, vcvt_f32_f64(v)); }
 /* Entry i of a table. */
 static inline vec  v_lookup(const float *table, veci i)
 {

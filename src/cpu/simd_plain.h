@@ -103,6 +103,16 @@ static inline veci vi_of_mask(vecm m) { return m & vi_set(1); }
 static inline vecm m_first(int n) { return (veci){ 0, 1, 2, 3 } < vi_set(n); }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b) { return (vec){ a[0], a[2], b[0], b[2] }; }
+/* Those at odd places. */
+static inline vec  v_odd(vec a, vec b) { return (vec){ a[1], a[3], b[1], b[3] }; }
+/* VEC_LANES / 2 times f64, from and to f32. */
+typedef double vecd __attribute__((vector_size(16)));
+static inline vecd vd_load(const float *p) { return (vecd){ (double)p[0], (double)p[1] }; }
+static inline void vd_store(float *p, vecd v)
+{
+    p[0] = (float)v[0];
+    p[1] = (float)v[1];
+}
 /* Entry i of a table. */
 static inline vec  v_lookup(const float *table, veci i)
 {

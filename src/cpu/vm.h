@@ -51,17 +51,31 @@ typedef struct vm_operand {
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
-/* The single loop of a program that is one instruction on operands of 32 bits (fn), or one cast between f32 and a
- * shorter float (convert). op NULL: the program has no such loop. at[k]: the operand that is argument k; from
+/* The single loop of a program, if it has one. Of one instruction on operands of 32 bits (fn), or one cast between f32
+ * and a shorter float (convert). op NULL: the program has no such loop. at[k]: the operand that is argument k; from
  * VM_LINE_SCALAR on, the value at[k] - VM_LINE_SCALAR, which a run computes once. to: the operand of the result. */
-enum { VM_LINE_SCALAR = EXPR_MAX };
+enum { VM_LINE_SCALAR = EXPR_MAX, VM_NO_OPERAND = UINT8_MAX };
+/* Rows that are scaled, moved or both: y = x * a + b, each result rounded, or (x - b) * a of codes. a and b have one
+ * number a row; strides are in bytes. y may lie where x does. A row has a vector or more. */
+typedef struct vm_rows {
+    char       *y;
+    const char *x, *a, *b;
+    int64_t     y_row, x_row, a_row, b_row, rows, cols;
+    int32_t     zero;                   /* of codes, where b is NULL */
+} vm_rows;
+typedef void vm_rows_fn(const vm_rows *r);
 typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
 typedef struct vm_line {
     vm_fn       *fn;
     vm_convert_fn *convert;
     const vm_op *op;
     uint8_t      at[3], to;
+    /* Over rows, instead or alone (NULL: none): the operands that run along them, and that have one number for each. */
+    vm_rows_fn  *rows;
+    uint8_t      x, of[2];              /* of: a and b, or VM_NO_OPERAND */
+    int32_t      zero;
 } vm_line;
+
 
 struct vm_set;
 struct vm_step;
@@ -128,6 +142,7 @@ typedef struct vm_set {
     vm_fn *quantize, *dequantize;              /* between f32 and int32 */
     vm_fn *round_trip[2];                      /* of f32: by division; by the inverse */
     vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
+    vm_rows_fn *rows_mul, *rows_add, *rows_mul_add, *rows_dequantize[2];    /* of u8, of i8 */
     vm_convert_fn *float_to_byte;              /* f32 to bool in memory */
     vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
     vm_convert_fn *store[SINTER_DTYPE_COUNT];

@@ -63,7 +63,7 @@ typedef struct vm_chain_set {
 
 /* Binds the chains of a bound program, where it can have any and they fit in `room` steps. */
 void vm_chain_bind(vm_program *p, isa_level isa, vm_step *step, uint32_t room);
-/* Finds the one loop that a program of one instruction may be (vm_line). */
+/* Finds the one loop that a program of few instructions may be (vm_line). */
 void vm_line_find(vm_program *p);
 /* Prepares a chunk: its slots, and the scalars, whose values lie at `value`. */
 void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void *const *value);

@@ -145,8 +145,37 @@ static void run_repeated(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t
     }
 }
 
+/* False: rows are too short. */
+static bool run_rows(const vm_program *p, const vm_corner *c, int64_t rows, int64_t cols)
+{
+    const vm_line *l = &p->line;
+    vm_rows r = { .y = c[l->to].at,
+                  .y_row = c[l->to].row,
+                  .x = c[l->x].at,
+                  .x_row = c[l->x].row,
+                  .rows = rows,
+                  .cols = cols,
+                  .zero = l->zero };
+    if (l->of[0] != VM_NO_OPERAND) {
+        r.a = c[l->of[0]].at;
+        r.a_row = c[l->of[0]].row;
+    }
+    if (l->of[1] != VM_NO_OPERAND) {
+        r.b = c[l->of[1]].at;
+        r.b_row = c[l->of[1]].row;
+    }
+    if (!r.a_row && !r.b_row && r.x_row == c[l->x].col * cols && r.y_row == c[l->to].col * cols) {
+        r.cols *= rows;
+        r.rows = 1;
+    }
+    if (r.cols < p->chain_set->lanes) return false;
+    l->rows(&r);
+    return true;
+}
+
 void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows, int64_t cols)
 {
+    if (p->line.rows && run_rows(p, c, rows, cols)) return;
     const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
     bool is_one = true;
     for (uint32_t i = 0; i < p->operand_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm_line.c - programs of one instruction, whose loop needs neither slots nor steps. */
+/* vm_line.c - programs of one or two instructions, whose loop needs neither slots nor steps. */
 #include "cpu/vm_chain.h"
 
 /* Memory holds what a register of 32 bits does. */
@@ -53,7 +53,7 @@ static bool convert_find(vm_program *p, const vm_op *cast, const vm_op *store)
     return false;
 }
 
-void vm_line_find(vm_program *p)
+static void line_find(vm_program *p)
 {
     const vm_op *op = NULL, *store = NULL;
     for (uint32_t i = p->once_count; i < p->op_count; i++) {
@@ -81,4 +81,104 @@ void vm_line_find(vm_program *p)
     }
     p->line = l;
     p->chain_once = p->chain_once || is_once;
+}
+
+/* ---- rows that are scaled or moved ---- */
+
+/* The operand that value v is loaded from; NULL: v is something else. */
+static const vm_operand *loaded(const vm_program *p, uint16_t v, uint8_t *at)
+{
+    for (uint32_t i = p->once_count; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        if (op->kind == VM_STORE || op->dst != v) continue;
+        *at = (uint8_t)op->operand;
+        return op->kind == VM_LOAD ? &p->operand[op->operand] : NULL;
+    }
+    return NULL;
+}
+
+static bool is_along(const vm_program *p, const vm_operand *o)
+{
+    return o && (o->index == VM_ACC || o->stride[p->axes - 1] == 1);
+}
+
+static bool is_one_a_row(const vm_program *p, const vm_operand *o)
+{
+    return o && o->index != VM_ACC && !o->stride[p->axes - 1];
+}
+
+/* Takes an op of f32 apart: *rest is what runs along the row, *one the operand that is the same in all of it. */
+static bool rows_split(const vm_program *p, const vm_op *op, uint16_t *rest, uint8_t *one)
+{
+    if (op->arity != 2 || op->fn != p->set->binary[op->op][0]) return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        const vm_operand *o = loaded(p, op->arg[k], one);
+        if (!is_one_a_row(p, o) || o->dtype != SINTER_DTYPE_F32) continue;
+        *rest = op->arg[!k];
+        return true;
+    }
+    return false;
+}
+
+/* Rows of f32 times a number, plus a number, or both. first: NULL where there is one instruction. */
+static vm_rows_fn *rows_affine(const vm_program *p, const vm_op *first, const vm_op *last, vm_line *l)
+{
+    const vm_op *const mul = first || last->op == OP_add ? first : last, *const add = mul == last ? NULL : last;
+    uint16_t rest = last->dst;
+    if (add && (add->op != OP_add || !rows_split(p, add, &rest, &l->of[1]))) return NULL;
+    if (mul && (mul->op != OP_mul || rest != mul->dst || !rows_split(p, mul, &rest, &l->of[0]))) return NULL;
+    const vm_operand *x = loaded(p, rest, &l->x);
+    if (!is_along(p, x) || x->dtype != SINTER_DTYPE_F32) return NULL;
+    return !mul ? p->set->rows_add : add ? p->set->rows_mul_add : p->set->rows_mul;
+}
+
+/* Rows of codes, with a scale and perhaps a zero point each. */
+static vm_rows_fn *rows_codes(const vm_program *p, const vm_op *op, vm_line *l)
+{
+    if (op->arity != 3 || op->fn != p->set->dequantize) return NULL;
+    const vm_operand *x = loaded(p, op->arg[0], &l->x), *scale = loaded(p, op->arg[1], &l->of[0]);
+    if (!is_along(p, x) || !is_one_a_row(p, scale) || scale->dtype != SINTER_DTYPE_F32) return NULL;
+    const vm_operand *zero = loaded(p, op->arg[2], &l->of[1]);
+    if (zero && (!is_one_a_row(p, zero) || zero->dtype != x->dtype)) return NULL;
+    if (!zero) {
+        const vm_op *imm = NULL;
+        for (uint32_t i = 0; i < p->op_count; i++)
+            if (p->op[i].kind == VM_IMM && p->op[i].dst == op->arg[2]) imm = &p->op[i];
+        if (!imm) return NULL;
+        l->zero = (int32_t)imm->imm.i;
+        l->of[1] = VM_NO_OPERAND;
+    }
+    return x->dtype == SINTER_DTYPE_U8   ? p->set->rows_dequantize[0]
+           : x->dtype == SINTER_DTYPE_I8 ? p->set->rows_dequantize[1]
+                                         : NULL;
+}
+
+/* Whether a program does the same to each row, with numbers of the row's own. */
+static void rows_find(vm_program *p)
+{
+    const vm_op *op[2] = { NULL }, *store = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = p->once_count; i < p->op_count; i++) {
+        if (p->op[i].kind == VM_LOAD || p->op[i].kind == VM_IMM) continue;
+        if (p->op[i].kind == VM_COMPUTE ? count == 2 : store != NULL) return;
+        if (p->op[i].kind == VM_COMPUTE) op[count++] = &p->op[i];
+        else store = &p->op[i];
+    }
+    const vm_op *const last = count ? op[count - 1] : NULL;
+    if (!last || !store || p->cols == 1 || store->arg[0] != last->dst) return;
+    const vm_operand *to = &p->operand[store->operand];
+    if (to->dtype != SINTER_DTYPE_F32 || !is_along(p, to)) return;
+    vm_line l = p->line;
+    l.of[0] = l.of[1] = VM_NO_OPERAND;
+    l.rows =
+        count == 1 && last->arity == 3 ? rows_codes(p, last, &l) : rows_affine(p, count == 2 ? op[0] : NULL, last, &l);
+    if (!l.rows) return;
+    l.to = (uint8_t)store->operand;
+    p->line = l;
+}
+
+void vm_line_find(vm_program *p)
+{
+    line_find(p);
+    rows_find(p);
 }

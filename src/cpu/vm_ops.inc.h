@@ -367,6 +367,52 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
     load_truth((uint8_t *)dst + i, (const float *)src + i, n - i);
 }
 
+/* The last vector of a row overlaps the one before. It is computed first: results may lie where x does. */
+#define ROWS(name, type, get, set_up, value)                                                 \
+    static void name(const vm_rows *r)                                                       \
+    {                                                                                        \
+        const char *from = r->x, *at_a = r->a, *at_b = r->b;                                 \
+        char *to = r->y;                                                                     \
+        const int64_t n = r->cols;                                                           \
+        for (int64_t row = 0; row < r->rows; row++) {                                        \
+            const type *x = (const type *)(const void *)from;                                \
+            float *y = (float *)(void *)to;                                                  \
+            set_up;                                                                          \
+            vec v = get(x + n - L);                                                          \
+            const vec last = value;                                                          \
+            int64_t i = 0;                                                                   \
+            for (; i + 4 * L <= n; i += 4 * L) {                                             \
+                UNROLL for (int j = 0; j < 4; j++)                                           \
+                {                                                                            \
+                    v = get(x + i + j * L);                                                  \
+                    v_store(y + i + j * L, value);                                           \
+                }                                                                            \
+            }                                                                                \
+            for (; i + L <= n; i += L) {                                                     \
+                v = get(x + i);                                                              \
+                v_store(y + i, value);                                                       \
+            }                                                                                \
+            v_store(y + n - L, last);                                                        \
+            from += r->x_row;                                                                \
+            to += r->y_row;                                                                  \
+            at_a += r->a_row;                                                                \
+            at_b += r->b_row;                                                                \
+        }                                                                                    \
+    }
+#define ROWS_A const vec a = v_set(*(const float *)(const void *)at_a)
+#define ROWS_B const vec b = v_set(*(const float *)(const void *)at_b)
+ROWS(rows_mul, float, v_load, ROWS_A, v_mul(v, a))
+ROWS(rows_add, float, v_load, ROWS_B, v_add(v, b))
+ROWS(rows_mul_add, float, v_load, ROWS_A; ROWS_B, v_add(v_mul(v, a), b))
+/* Both integers are small, so that their difference is exact in f32, too. */
+#define ROWS_CODES(name, type, load)                                                         \
+    static inline vec name##_get(const type *p) { return vi_to_f32(load(p)); }               \
+    ROWS(name, type, name##_get,                                                             \
+         ROWS_A; const vec b = v_set((float)(r->b ? *(const type *)at_b : r->zero)),         \
+         v_mul(v_sub(v, b), a))
+ROWS_CODES(rows_dequantize_u8, uint8_t, vi_load_u8)
+ROWS_CODES(rows_dequantize_i8, int8_t, vi_load_i8)
+
 #define B(name) [OP_##name] = { b_##name##_vv, b_##name##_vs, b_##name##_sv }
 #define U(name) [OP_##name] = u_##name
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
@@ -390,6 +436,8 @@ static const vm_set vm_loops = {
     .float_to_int = float_to_int,
     .float_to_bool = float_to_bool,
     .float_to_byte = float_to_byte,
+    .rows_mul = rows_mul, .rows_add = rows_add, .rows_mul_add = rows_mul_add,
+    .rows_dequantize = { rows_dequantize_u8, rows_dequantize_i8 },
     .int_to_float = int_to_float,
     .round_f16 = round_f16,
     .round_bf16 = round_bf16,

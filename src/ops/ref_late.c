@@ -476,15 +476,20 @@ static bool is_free_of(const box *kept, const kept_sides *s, int64_t count, cons
  * lowest first. room: as long as id. */
 enum { DIGIT = 8, DIGITS = 32 / DIGIT, DIGIT_VALUES = 1 << DIGIT, RADIX_LEAST = 64 };
 
+static uint32_t score_key(double score)
+{
+    const float value = (float)score + 0.0f; /* both zeros are equal */
+    uint32_t key;
+    memcpy(&key, &value, sizeof key);
+    return key >> 31 ? key : ~key & INT32_MAX;
+}
+
 static void sort_scores(int64_t *id, int64_t *room, int64_t count, const double *score)
 {
     uint32_t begin[DIGITS][DIGIT_VALUES] = { 0 };
     uint64_t *from = (uint64_t *)(void *)id, *to = (uint64_t *)(void *)room;
     for (int64_t i = 0; i < count; i++) {
-        const float value = (float)score[id[i]] + 0.0f; /* both zeros are equal */
-        uint32_t key;
-        memcpy(&key, &value, sizeof key);
-        key = key >> 31 ? key : ~key & INT32_MAX;
+        const uint32_t key = score_key(score[id[i]]);
         for (int d = 0; d < DIGITS; d++) begin[d][key >> d * DIGIT & (DIGIT_VALUES - 1)]++;
         from[i] = (uint64_t)key << 32 | (uint64_t)id[i];
     }
@@ -503,6 +508,31 @@ static void sort_scores(int64_t *id, int64_t *room, int64_t count, const double 
     for (int64_t i = 0; i < count; i++) id[i] = (int64_t)(from[i] & UINT32_MAX);
 }
 
+/* Puts candidates with the highest scores in front, each part in the order that it had: at least `wanted`, and all that
+ * share the first bits of their keys with them. Returns how many. */
+enum { COARSE = 11, COARSE_VALUES = 1 << COARSE };
+
+static int64_t divide_scores(int64_t *id, int64_t *room, int64_t count, int64_t wanted, const double *score)
+{
+    uint32_t found[2][COARSE_VALUES] = { 0 }, limit = 0; /* two, as a count waits for the one before */
+    int64_t front = 0, behind = 0;
+    for (int64_t i = 0; i < count; i++) found[i & 1][score_key(score[id[i]]) >> (32 - COARSE)]++;
+    for (int64_t sum = 0; limit < COARSE_VALUES - 1; limit++) {
+        sum += found[0][limit] + found[1][limit];
+        if (sum >= wanted) break;
+    }
+    for (int64_t i = 0; i < count; i++) { /* nobody can guess which ones: no branch */
+        const int64_t at = id[i];
+        const bool is_front = score_key(score[at]) >> (32 - COARSE) <= limit;
+        id[front] = at;
+        room[behind] = at;
+        front += is_front;
+        behind += !is_front;
+    }
+    memcpy(id + front, room, (size_t)behind * sizeof *id);
+    return front;
+}
+
 typedef struct picks {
     int64_t (*at)[3];
     uint32_t count, capacity;
@@ -510,14 +540,14 @@ typedef struct picks {
 
 /* What is computed once for all classes (all: of one batch), and room. */
 typedef struct nms_room {
-    box *all, *kept;
+    box *all, *kept; /* all: NULL where each box is read once at most */
     int64_t *id;
     double *score;
     kept_sides sides; /* of kept */
 } nms_room;
 
 static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int64_t most, const nms_room *room,
-                               picks *out)
+                               bool is_center, picks *out)
 {
     const view *scores = &c->in[1];
     int64_t *id = room->id;
@@ -532,11 +562,19 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
         id[candidates] = i; /* nobody can guess which ones count: no branch */
         candidates += (score == score) & (!has_floor | (score > floor_score));
     }
-    if (scores->dtype == SINTER_DTYPE_F32 && candidates >= RADIX_LEAST && n <= UINT32_MAX)
-        sort_scores(id, id + n, candidates, room->score);
+    /* Few of many are wanted, and most of those that are looked at are kept: the rest is not sorted until it is asked.
+     */
+    const bool by_bytes = scores->dtype == SINTER_DTYPE_F32 && candidates >= RADIX_LEAST && n <= UINT32_MAX;
+    int64_t sorted = candidates;
+    if (by_bytes && candidates / 4 >= most) sorted = divide_scores(id, id + n, candidates, 2 * most, room->score);
+    if (by_bytes) sort_scores(id, id + n, sorted, room->score);
     else move_sort(id, id + n, candidates, score_before, room->score);
     for (int64_t i = 0; i < candidates && count < most; i++) {
-        const box b = room->all[id[i]];
+        if (i == sorted) {
+            sort_scores(id + i, id + n, candidates - i, room->score);
+            sorted = candidates;
+        }
+        const box b = room->all ? room->all[id[i]] : box_at(&c->in[0], batch, id[i], is_center);
         if (!is_free_of(kept, &room->sides, count, &b, iou)) continue;
         sides_add(&room->sides, count, &b);
         kept[count++] = b;
@@ -563,17 +601,19 @@ static sinter_status suppress(ref_call *c, bool is_center, int64_t limit)
     if (most > limit) most = limit;
     picks out = { 0 };
     if (most > 0) {
-        nms_room room = { .all = ARENA_NEW(c->scratch, box, (size_t)n),
+        const bool is_shared = scores->dim[1] > 1;
+        nms_room room = { .all = is_shared ? ARENA_NEW(c->scratch, box, (size_t)n) : NULL,
                           .kept = ARENA_NEW(c->scratch, box, (size_t)most),
                           .id = ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n)),
                           .score = ARENA_NEW(c->scratch, double, (size_t)n) };
         const size_t side = size_align((size_t)most, FOUR);
         float *sides = ARENA_NEW(c->scratch, float, size_mul(SIDES, side)); /* zeros */
-        if (!room.all || !room.kept || !room.id || !room.score || !sides) return FAIL_MEMORY(c->e, "the candidates");
+        if ((is_shared && !room.all) || !room.kept || !room.id || !room.score || !sides)
+            return FAIL_MEMORY(c->e, "the candidates");
         for (int i = 0; i < SIDES; i++) room.sides.at[i] = sides + (size_t)i * side;
         for (int64_t b = 0; b < scores->dim[0]; b++) {
-            for (int64_t i = 0; i < n; i++) room.all[i] = box_at(boxes, b, i, is_center);
-            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, &room, &out));
+            for (int64_t i = 0; is_shared && i < n; i++) room.all[i] = box_at(boxes, b, i, is_center);
+            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, &room, is_center, &out));
         }
     }
     TRY(c->resize(c, 0, (const int64_t[]){ out.count, 3 }, 2));
