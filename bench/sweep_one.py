@@ -233,7 +233,7 @@ def stage_of(name, found, call):
     except Stopped as e:
         found.update(stage=e.args[0], error=e.args[1])
     except BaseException as e:  # whatever the exporters raise
-        found.update(stage=name, error=f"{type(e).__name__}: {e}"[:400])
+        found.update(stage=name, error=f"{type(e).__name__}: {e}"[:1500])
     return None
 
 

@@ -73,7 +73,7 @@ static bool fits(const problem *p, hopper_tactic h)
     const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
     const uint32_t masks = attention_is_plain(p)   ? 0
                            : attention_is_keyed(p) ? 8
-                                                   : bn / 4 + 8,
+                                                   : bn / 2 + 8,
                    work = (h.has_overlap ? 26 : 12) + masks;
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;

@@ -42,8 +42,8 @@ DEVICE u32 pack(float lo, float hi)
 #endif
 }
 
-/* The mask at two keys next to each other, in powers of two. */
-[[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
+/* The mask at two keys next to each other, as it is; of bool, what is added. */
+[[maybe_unused]] DEVICE void mask_read(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
                                        float &y)
 {
     x = y = 0;
@@ -51,24 +51,38 @@ DEVICE u32 pack(float lo, float hi)
 #if MASK == 1 && PAIRS
     if (has_second) {
         const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
-        x = in_powers(__uint_as_float(both.x));
-        y = in_powers(__uint_as_float(both.y));
+        x = __uint_as_float(both.x);
+        y = __uint_as_float(both.y);
     } else if (has_first) {
-        x = in_powers(((const float *)a.mask)[at]);
+        x = ((const float *)a.mask)[at];
     }
 #elif MASK == 1
-    if (has_first) x = in_powers(((const float *)a.mask)[at]);
-    if (has_second) y = in_powers(((const float *)a.mask)[next]);
+    if (has_first) x = ((const float *)a.mask)[at];
+    if (has_second) y = ((const float *)a.mask)[next];
 #elif MASK == 2
     if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
     if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
 #elif MASK == 3 && IS_BF16
-    if (has_first) x = in_powers(to_float(((const bf16 *)a.mask)[at]));
-    if (has_second) y = in_powers(to_float(((const bf16 *)a.mask)[next]));
+    if (has_first) x = to_float(((const bf16 *)a.mask)[at]);
+    if (has_second) y = to_float(((const bf16 *)a.mask)[next]);
 #elif MASK == 3
-    if (has_first) x = in_powers(to_float(((const f16 *)a.mask)[at]));
-    if (has_second) y = in_powers(to_float(((const f16 *)a.mask)[next]));
+    if (has_first) x = to_float(((const f16 *)a.mask)[at]);
+    if (has_second) y = to_float(((const f16 *)a.mask)[next]);
 #endif
+}
+
+/* In powers of two. */
+[[maybe_unused]] DEVICE float mask_power(float x)
+{
+    return MASK == 2 ? x : in_powers(x);
+}
+
+[[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
+                                       float &y)
+{
+    mask_read(a, at, has_first, has_second, x, y);
+    x = mask_power(x);
+    y = mask_power(y);
 }
 
 #if KEYED

@@ -37,8 +37,9 @@ struct rows {
     float top[2], sum[2];               /* what powers are relative to; this thread's sums of powers */
 #if KEYED
     float *masks, kept[(BN + 127) / 128];   /* those of the tile to come: this thread's */
-#else
+#elif MASK
     i64 mask[2];
+    float masks[BN / 8][4];             /* of the tile to come, as they are */
 #endif
 };
 
@@ -56,6 +57,32 @@ DEVICE void mask_share(rows &row, i32 tile)
     for (i32 i = 0; i < (BN + 127) / 128; i++)
         if (threadIdx.x % 128 + i * 128 < BN) row.masks[(tile & 1) * BN + threadIdx.x % 128 + i * 128] = row.kept[i];
     sync_some(MEET + threadIdx.x / 128, 128);
+}
+#endif
+
+#if MASK && !KEYED
+template <bool INSIDE>
+DEVICE void mask_fetch_some(const attention_args &a, rows &row, i32 key0)
+{
+    const i32 column = key0 + (lane_id() & 3) * 2;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const bool is_row = INSIDE || row.first + 8 * r < a.queries;
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++) {
+            const i32 key = column + j * 8;
+            mask_read(a, row.mask[r] + (PAIRS ? (i64)key : key * a.mask_stride[3]), INSIDE || (is_row && key < a.keys),
+                      INSIDE || (is_row && key + 1 < a.keys), row.masks[j][2 * r], row.masks[j][2 * r + 1]);
+        }
+    }
+}
+
+/* Asks for the masks of the keys from `key0` on, while the product that makes their scores runs: inside of the mask all
+ * at once, without conditions. */
+DEVICE void mask_fetch(const attention_args &a, rows &row, i32 key0)
+{
+    if (key0 + BN <= a.keys && row.first + 8 < a.queries) mask_fetch_some<true>(a, row, key0);
+    else mask_fetch_some<false>(a, row, key0);
 }
 #endif
 
@@ -88,13 +115,8 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             x = masked(x, m.at[0]);
             y = masked(y, m.at[1]);
 #elif MASK
-            const i32 key = column + j * 8;
-            const bool is_row = row.first + 8 * r < a.queries;
-            float m0, m1;
-            mask_pair(a, row.mask[r] + key * a.mask_stride[3], is_row && key < a.keys, is_row && key + 1 < a.keys, m0,
-                      m1);
-            x = masked(x, m0);
-            y = masked(y, m1);
+            x = masked(x, mask_power(row.masks[j][2 * r]));
+            y = masked(y, mask_power(row.masks[j][2 * r + 1]));
 #endif
         }
     }
@@ -273,7 +295,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
         for (int r = 0; r < 2; r++) {
             row.top[r] = MINUS_INFINITY;
             row.sum[r] = 0;
-#if !KEYED
+#if MASK && !KEYED
             row.mask[r] = x.batch * a.mask_stride[0] + x.head * a.mask_stride[1] +
                           (row.first + 8 * r) * a.mask_stride[2];
 #endif
@@ -282,11 +304,13 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
         row.masks = (float *)(shared + MASK_AT) + group * 2 * BN;
         mask_fetch(a, row, x.batch, x.head, 0);
 #endif
-        /* Masks of tile t are shared, and those of the next one asked for. */
+        /* Masks of tile t are asked for; or shared, and those of the next one asked for. */
         [[maybe_unused]] auto mask_next = [&](i32 t) {
 #if KEYED
             mask_share(row, t);
             if (t + 1 < x.tiles) mask_fetch(a, row, x.batch, x.head, (t + 1) * BN);
+#elif MASK
+            mask_fetch(a, row, t * BN);
 #endif
         };
         /* Up to this key every query of the group sees every key. */
