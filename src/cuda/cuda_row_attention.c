@@ -80,9 +80,8 @@ bool attention_is_keyed(const problem *p)
 /* Keys lie next to each other, and rows begin at even elements. */
 static bool mask_has_pairs(const problem *p)
 {
-    if (mask_kind(p) != 1) return false;
     const problem_operand *m = &p->in[3];
-    return m->rank > 0 && m->dim[m->rank - 1].min > 1 && m->order[m->rank - 1] == m->rank - 1 &&
+    return has_mask(p) && m->rank > 0 && m->dim[m->rank - 1].min > 1 && m->order[m->rank - 1] == m->rank - 1 &&
            cuda_operand_vector(m, 2) == 2;
 }
 

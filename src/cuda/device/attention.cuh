@@ -42,32 +42,49 @@ DEVICE u32 pack(float lo, float hi)
 #endif
 }
 
-/* The mask at two keys next to each other, as it is; of bool, what is added. */
+#if MASK == 1
+typedef float mask_type;
+#elif MASK == 2
+typedef u8 mask_type;
+#elif MASK && IS_BF16
+typedef bf16 mask_type;
+#elif MASK
+typedef f16 mask_type;
+#endif
+
+#if MASK
+/* What is added. */
+DEVICE float mask_number(mask_type x)
+{
+#if MASK == 1
+    return x;
+#elif MASK == 2
+    return x ? 0.0f : MINUS_INFINITY;
+#else
+    return to_float(x);
+#endif
+}
+#endif
+
+/* The mask at two keys next to each other; 0 where there is none. */
 [[maybe_unused]] DEVICE void mask_read(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
                                        float &y)
 {
     x = y = 0;
-    [[maybe_unused]] const i64 next = at + a.mask_stride[3];
-#if MASK == 1 && PAIRS
+#if MASK
+    const mask_type *const from = (const mask_type *)a.mask + at;
+#if PAIRS
     if (has_second) {
-        const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
-        x = __uint_as_float(both.x);
-        y = __uint_as_float(both.y);
+        const vec<mask_type, 2> both = *(const vec<mask_type, 2> *)from;
+        x = mask_number(both.at[0]);
+        y = mask_number(both.at[1]);
     } else if (has_first) {
-        x = ((const float *)a.mask)[at];
+        x = mask_number(*from);
     }
-#elif MASK == 1
-    if (has_first) x = ((const float *)a.mask)[at];
-    if (has_second) y = ((const float *)a.mask)[next];
-#elif MASK == 2
-    if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
-    if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
-#elif MASK == 3 && IS_BF16
-    if (has_first) x = to_float(((const bf16 *)a.mask)[at]);
-    if (has_second) y = to_float(((const bf16 *)a.mask)[next]);
-#elif MASK == 3
-    if (has_first) x = to_float(((const f16 *)a.mask)[at]);
-    if (has_second) y = to_float(((const f16 *)a.mask)[next]);
+#else
+    if (has_first) x = mask_number(*from);
+    if (has_second) y = mask_number(from[a.mask_stride[3]]);
+#endif
 #endif
 }
 
