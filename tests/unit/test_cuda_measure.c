@@ -181,7 +181,8 @@ static void operands_are_made_once(void)
     CHECK(finish(&x));
 }
 
-/* Do elements along the innermost axis lie side by side, and all other lines at the distances that kernels may assume? */
+/* Do elements along the innermost axis lie side by side, and all other lines at the distances that kernels may assume?
+ */
 static bool lies_as_stated(const problem_operand *o, const view *v)
 {
     const int64_t unit = 16 * 8 / sinter_dtype_bits(o->dtype);
@@ -327,14 +328,8 @@ static void every_call_may_fail(void)
 }
 
 static const test tests[] = {
-    T(cold_weights_take_turns),
-    T(warm_weights_stay),
-    T(operands_are_made_once),
-    T(operands_lie_as_stated),
-    T(the_hopeless_get_one_look),
-    T(a_low_clock_is_waited_out),
-    T(every_call_may_fail),
-    { 0 },
+    T(cold_weights_take_turns),   T(warm_weights_stay),         T(operands_are_made_once), T(operands_lie_as_stated),
+    T(the_hopeless_get_one_look), T(a_low_clock_is_waited_out), T(every_call_may_fail),    { 0 },
 };
 
 TEST_MAIN(tests)
