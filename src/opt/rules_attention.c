@@ -137,12 +137,13 @@ static ir_value_id swap_last(rewriter *r, ir_value_id v)
     return build_permuted(r->b, v, perm, rank);
 }
 
-/* Whether scores are small beside what they are made of. */
+/* Whether scores are small beside what they are made of; or not large, where heads are so long that few kernels of
+ * attention take them. */
 static bool has_few_scores(const rewriter *r, dim depth, dim keys)
 {
     int64_t d, k;
-    if (!dim_is_const(r->g->dims, depth, &d)) return false;
-    return d > LONG_HEAD || (d > LONG_HEAD / 2 && dim_is_const(r->g->dims, keys, &k) && 4 * k <= d);
+    if (!dim_is_const(r->g->dims, depth, &d) || !dim_is_const(r->g->dims, keys, &k)) return false;
+    return (d > LONG_HEAD / 2 && 4 * k <= d) || (d > LONG_HEAD && k <= 8 * d);
 }
 
 static bool mask_fits(const rewriter *r, ir_value_id mask, const ir_value *q, dim keys)
