@@ -371,7 +371,7 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
 #define ROWS(name, type, get, set_up, value)                                                 \
     static void name(const vm_rows *r)                                                       \
     {                                                                                        \
-        const char *from = r->x, *at_a = r->a, *at_b = r->b;                                 \
+        const char *from = r->x;                                                             \
         char *to = r->y;                                                                     \
         const int64_t n = r->cols;                                                           \
         for (int64_t row = 0; row < r->rows; row++) {                                        \
@@ -395,12 +395,11 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
             v_store(y + n - L, last);                                                        \
             from += r->x_row;                                                                \
             to += r->y_row;                                                                  \
-            at_a += r->a_row;                                                                \
-            at_b += r->b_row;                                                                \
         }                                                                                    \
     }
-#define ROWS_A const vec a = v_set(*(const float *)(const void *)at_a)
-#define ROWS_B const vec b = v_set(*(const float *)(const void *)at_b)
+#define ROW_AT(type, of) (*(const type *)(const void *)((const char *)r->of + row * r->of##_row))
+#define ROWS_A const vec a = v_set(ROW_AT(float, a))
+#define ROWS_B const vec b = v_set(ROW_AT(float, b))
 ROWS(rows_mul, float, v_load, ROWS_A, v_mul(v, a))
 ROWS(rows_add, float, v_load, ROWS_B, v_add(v, b))
 ROWS(rows_mul_add, float, v_load, ROWS_A; ROWS_B, v_add(v_mul(v, a), b))
@@ -408,7 +407,7 @@ ROWS(rows_mul_add, float, v_load, ROWS_A; ROWS_B, v_add(v_mul(v, a), b))
 #define ROWS_CODES(name, type, load)                                                         \
     static inline vec name##_get(const type *p) { return vi_to_f32(load(p)); }               \
     ROWS(name, type, name##_get,                                                             \
-         ROWS_A; const vec b = v_set((float)(r->b ? *(const type *)at_b : r->zero)),         \
+         ROWS_A; const vec b = v_set((float)(r->b ? ROW_AT(type, b) : r->zero)),         \
          v_mul(v_sub(v, b), a))
 ROWS_CODES(rows_dequantize_u8, uint8_t, vi_load_u8)
 ROWS_CODES(rows_dequantize_i8, int8_t, vi_load_i8)
