@@ -3,14 +3,10 @@
 import statistics
 import time
 
-import numpy as np
 import torch
 
 import sinter_c
 from run_clock import clock
-
-TORCH = {"float32": torch.float32, "float16": torch.float16, "int64": torch.int64, "int32": torch.int32,
-         "bool": torch.bool, "float64": torch.float64}
 
 
 def seconds(work):
@@ -33,10 +29,14 @@ class Deployed:
     def __init__(self, library, engine_bytes, inputs):
         self.library, self.bytes, self.inputs = library, engine_bytes, inputs
         self.on_device = {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
-        self.ready_s, self.context = seconds(self.make)
+        self.ready_s, self.context = seconds(self.load)
+
+    def load(self):
+        self.engine = self.library.load(self.bytes, trust_code=True)
+        return self.make()
 
     def make(self, timing=False):
-        self.engine = self.library.load(self.bytes, trust_code=True)
+        """A context whose inputs are those on the device."""
         context = self.engine.context(timing, torch.cuda.current_stream().cuda_stream)
         for name, array in self.inputs.items():
             context.set_device_input(name, str(array.dtype), array.shape, self.on_device[name].data_ptr() or 256)
@@ -62,8 +62,7 @@ class Deployed:
         return whole(self.context.run), float("nan"), self.context.run
 
     def place_outputs(self):
-        self.results = [torch.empty(array.shape, dtype=TORCH[str(array.dtype)], device="cuda")
-                        for array in self.context.outputs()]
+        self.results = [torch.tensor(array, device="cuda") for array in self.context.outputs()]
         for name, tensor in zip(self.engine.outputs, self.results):
             self.context.set_device_output(name, tensor.data_ptr(), tensor.numel() * tensor.element_size())
 

@@ -51,10 +51,6 @@ typedef struct vm_operand {
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
-/* The single loop of a program, if it has one. Of one instruction on operands of 32 bits (fn), or one cast between f32
- * and a shorter float (convert). op NULL: the program has no such loop. at[k]: the operand that is argument k; from
- * VM_LINE_SCALAR on, the value at[k] - VM_LINE_SCALAR, which a run computes once. to: the operand of the result. */
-enum { VM_LINE_SCALAR = EXPR_MAX, VM_NO_OPERAND = UINT8_MAX };
 /* Rows that are scaled, moved or both: y = x * a + b, each result rounded, or (x - b) * a of codes. a and b have one
  * number a row; strides are in bytes. y may lie where x does. A row has a vector or more. */
 typedef struct vm_rows {
@@ -64,18 +60,22 @@ typedef struct vm_rows {
     int32_t     zero;                   /* of codes, where b is NULL */
 } vm_rows;
 typedef void vm_rows_fn(const vm_rows *r);
+
+/* The loops that a short program may be, instead of chunks of steps. One of fn and convert, where op is not NULL: one
+ * instruction on operands of 32 bits, or one cast between f32 and a shorter float. at[k]: the operand that is argument
+ * k; from VM_LINE_SCALAR on, the value at[k] - VM_LINE_SCALAR, which a run computes once. rows, where it is not NULL,
+ * is taken first: a block whose rows are shorter than a vector is left to the others. to: the operand of the result. */
+enum { VM_LINE_SCALAR = EXPR_MAX, VM_NO_OPERAND = UINT8_MAX };
 typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
 typedef struct vm_line {
     vm_fn       *fn;
     vm_convert_fn *convert;
     const vm_op *op;
     uint8_t      at[3], to;
-    /* Over rows, instead or alone (NULL: none): the operands that run along them, and that have one number for each. */
     vm_rows_fn  *rows;
-    uint8_t      x, of[2];              /* of: a and b, or VM_NO_OPERAND */
+    uint8_t      x, of[2];              /* operands: the rows; of: a and b, or VM_NO_OPERAND */
     int32_t      zero;
 } vm_line;
-
 
 struct vm_set;
 struct vm_step;

@@ -397,6 +397,7 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
             to += r->y_row;                                                                  \
         }                                                                                    \
     }
+/* The number that a row has in operand a or b. */
 #define ROW_AT(type, of) (*(const type *)(const void *)((const char *)r->of + row * r->of##_row))
 #define ROWS_A const vec a = v_set(ROW_AT(float, a))
 #define ROWS_B const vec b = v_set(ROW_AT(float, b))

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { LONG_HEAD = 256 };
+enum { LONG_HEAD = 256 }; /* elements: more, and few kernels of attention take them */
 
 typedef struct scores {
     ir_value_id q, k;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of inputs and outputs that are not row-major: the channels lie behind the other axes (HWC), or in groups (CHW4). The engine has
-the tensor with the sizes that its memory has, and layers between it and the network; a mark among its outputs says which format it is."""
+"""Formats of inputs and outputs that are not row-major: the channels lie behind the other axes (HWC), or in groups (CHW4). The engine's
+input or output has the shape of its memory, and layers convert it; one more output, whose name is a mark, says which format it is."""
 import contextlib
 from collections import namedtuple
 

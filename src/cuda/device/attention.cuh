@@ -88,12 +88,13 @@ DEVICE float mask_number(mask_type x)
 #endif
 }
 
-/* In powers of two. */
+/* What is added, multiplied for exp2. */
 [[maybe_unused]] DEVICE float mask_power(float x)
 {
     return MASK == 2 ? x : in_powers(x);
 }
 
+/* mask_read, multiplied for exp2. */
 [[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
                                        float &y)
 {

@@ -39,7 +39,7 @@ struct rows {
     float *masks, kept[(BN + 127) / 128];   /* those of the tile to come: this thread's */
 #elif MASK
     i64 mask[2];
-    float masks[BN / 8][4];             /* of the tile to come, as they are */
+    float masks[BN / 8][4];             /* what is added to the scores of a tile, before mask_power */
 #endif
 };
 
