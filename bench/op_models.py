@@ -196,10 +196,10 @@ def roi_align(channels, size, boxes, result):
                     {"output_height": result, "output_width": result, "sampling_ratio": 2, "spatial_scale": 0.125})
 
 
-def matmul_integer(m, k, n):
+def matmul_integer(m, k, n, most=127):
     rng = np.random.default_rng(k)
     return model_of("MatMulInteger", [("a", U8, [m, k])], [("y", I32, [m, n])],
-                    {"b": rng.integers(-127, 128, (k, n)).astype(np.int8), "z": np.uint8(128)}, None, ["a", "b", "z"])
+                    {"b": rng.integers(-most, most + 1, (k, n)).astype(np.int8), "z": np.uint8(128)}, None, ["a", "b", "z"])
 
 
 def dequantize_axis(rows, cols):
@@ -505,6 +505,7 @@ PROBLEMS = [
     ("types", "transpose i64 1000x129", lambda: transpose([1000, 129], [1, 0], I)),
     ("types", "cumulative sum of i64 64x1000", lambda: cumulative_sum([64, 1000], 1, I)),
     ("types", "products of 8 bits 128x768x768", lambda: matmul_integer(128, 768, 768)),
+    ("types", "products of 8 bits, weights of 7, 128x768x768", lambda: matmul_integer(128, 768, 768, 64)),
     ("types", "dequantize 768x768 by row", lambda: dequantize_axis(768, 768)),
     ("types", "dynamic quantize 128x768", lambda: dynamic_quantize([128, 768])),
     # more functions

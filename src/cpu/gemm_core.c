@@ -83,6 +83,7 @@ const char *gemm_unit_name(gemm_unit unit)
         [GEMM_BF16_AMX] = "bf16_amx",
         [GEMM_U8_AMX] = "u8_amx",
         [GEMM_U8_PAIRS] = "u8_pairs",
+        [GEMM_U8_NARROW] = "u8_narrow",
     };
     return (unsigned)unit < GEMM_UNITS && names[unit] ? names[unit] : "unknown";
 }

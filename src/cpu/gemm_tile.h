@@ -35,6 +35,9 @@ typedef enum gemm_unit {
     GEMM_BF16_AMX = 8, /* as GEMM_BF16, by tdpbf16ps: subnormal numbers of bf16 and f32 are 0      */
     GEMM_U8_AMX,       /* as GEMM_U8, by tdpbusd                                                   */
     GEMM_U8_PAIRS,     /* as GEMM_U8, but widened to 16 bits before: 2 terms, i16 in A and in the packed B */
+    /* As GEMM_U8, where the products of two neighbours fit in 16 bits together: B is narrow (integer_is_narrow). No
+     * tactic names it: a constant B is packed so instead of for GEMM_U8_PAIRS where it is narrow. */
+    GEMM_U8_NARROW,
     GEMM_UNITS
 } gemm_unit;
 
@@ -126,13 +129,13 @@ int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit ou
 static inline bool gemm_unit_flushes(gemm_unit unit) { return unit == GEMM_BF16_DOT || unit == GEMM_BF16_AMX; }
 /* Type of the terms in A. */
 sinter_dtype gemm_unit_type(gemm_unit unit);
-/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx", "u8_pairs". */
+/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx", "u8_pairs", "u8_narrow". */
 const char *gemm_unit_name(gemm_unit unit);
 
 static inline bool gemm_unit_is_integer(gemm_unit unit)
 {
     return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT || unit == GEMM_U8_AMX ||
-           unit == GEMM_U8_PAIRS;
+           unit == GEMM_U8_PAIRS || unit == GEMM_U8_NARROW;
 }
 
 /* Bytes of a term of B before it is packed. */

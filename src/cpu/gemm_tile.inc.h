@@ -79,17 +79,22 @@ static inline veci pairs_mul(veci s, veci a, veci b)
     return s;
 }
 
+/* Tiles of both units, since what B holds is known later than the tactic. */
+#if VEC_REGISTERS == 32
+#define PAIRS_ROWS_1 14
+#define PAIRS_ROWS_2 14
+#define PAIRS_ROWS_3 9
+#else
+#define PAIRS_ROWS_1 12
+#define PAIRS_ROWS_2 6
+#define PAIRS_ROWS_3 4
+#endif
+
 #define UNIT u8_pairs
 #define UNIT_TERMS 2
-#if VEC_REGISTERS == 32
-#define UNIT_ROWS_1 14
-#define UNIT_ROWS_2 14
-#define UNIT_ROWS_3 9
-#else
-#define UNIT_ROWS_1 12
-#define UNIT_ROWS_2 6
-#define UNIT_ROWS_3 4
-#endif
+#define UNIT_ROWS_1 PAIRS_ROWS_1
+#define UNIT_ROWS_2 PAIRS_ROWS_2
+#define UNIT_ROWS_3 PAIRS_ROWS_3
 #define UNIT_ROWS_4 0
 #define UNIT_A veci
 #define UNIT_B veci
@@ -97,6 +102,22 @@ static inline veci pairs_mul(veci s, veci a, veci b)
 #define UNIT_LOAD(p) v_bits(v_load(p))
 #define UNIT_MUL(s, a, b) pairs_mul(s, a, b)
 #define UNIT_B_SIZE 1
+#define UNIT_IS_UNROLLED 1
+#define UNIT_IS_INTEGER 1
+#define UNIT_IS_NARROW 0
+#include "cpu/gemm_unit.inc.h"
+
+#define UNIT u8_narrow
+#define UNIT_TERMS 4
+#define UNIT_ROWS_1 PAIRS_ROWS_1
+#define UNIT_ROWS_2 PAIRS_ROWS_2
+#define UNIT_ROWS_3 PAIRS_ROWS_3
+#define UNIT_ROWS_4 0
+#define UNIT_A veci
+#define UNIT_B veci
+#define UNIT_SPLAT(p) vi_set(word_of(p))
+#define UNIT_LOAD(p) v_bits(v_load(p))
+#define UNIT_MUL(s, a, b) pairs_mul(s, vi_madd8(a, b), vi_set(0x00010001))
 #define UNIT_IS_UNROLLED 1
 #define UNIT_IS_INTEGER 1
 #define UNIT_IS_NARROW 0
@@ -109,5 +130,6 @@ static const gemm_tile_set *const gemm_units[GEMM_UNITS] = {
     [GEMM_U8] = &unit_set_u8,
 #ifdef VEC_HAS_PAIRS
     [GEMM_U8_PAIRS] = &unit_set_u8_pairs,
+    [GEMM_U8_NARROW] = &unit_set_u8_narrow,
 #endif
 };

@@ -88,6 +88,32 @@ void integer_flip(gemm_unit unit, void *panels, size_t size)
         for (size_t i = 0; i < size; i++) code[i] ^= 0x80u;
 }
 
+size_t integer_sums_size(int64_t n)
+{
+    return size_align(size_mul(size_add((size_t)n, 1), sizeof(int32_t)), 64);
+}
+
+bool integer_is_narrow(const void *panels, size_t size)
+{
+    enum { MOST = 128 };
+    const int8_t *code = panels;
+    bool is_wide = false;
+    for (size_t i = 0; i + 1 < size && !is_wide; i += 2) {
+        const int a = code[i], b = code[i + 1];
+        const int above = (a > 0 ? a : 0) + (b > 0 ? b : 0), below = (a < 0 ? a : 0) + (b < 0 ? b : 0);
+        is_wide = above > MOST || below < -MOST;
+    }
+    return !is_wide;
+}
+
+gemm_tactic integer_tactic(gemm_tactic t, const int32_t *sum, int64_t n, sinter_dtype a, bool is_inner)
+{
+    if (t.unit != GEMM_U8_PAIRS || !sum[n]) return t;
+    t.unit = GEMM_U8_NARROW;
+    if (a == SINTER_DTYPE_U8 && is_inner) t.copy_a = 0;
+    return t;
+}
+
 size_t integer_work_size(int64_t n, int64_t matrices)
 {
     const size_t count = size_add(size_mul((size_t)n, (size_t)matrices), (size_t)n);

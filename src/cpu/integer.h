@@ -73,6 +73,13 @@ sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const 
                                const uint8_t *order, void *room, integer_end *x);
 /* Makes codes with a sign of a packed B whose codes have none. size: of its panels, in bytes. */
 void integer_flip(gemm_unit unit, void *panels, size_t size);
+/* Bytes of the sums of n columns of a packed B, and of whether it is narrow, which stands behind them. */
+size_t integer_sums_size(int64_t n);
+/* Whether no two neighbours of a B in words of four s8, times any u8, leave 16 bits: 255 * 128 and 255 * -128 are in
+ * them. */
+bool integer_is_narrow(const void *panels, size_t size);
+/* The tactic for a packed B whose sums are `sum`. a: the type of A; is_inner: its rows are adjacent terms. */
+gemm_tactic integer_tactic(gemm_tactic t, const int32_t *sum, int64_t n, sinter_dtype a, bool is_inner);
 /* Bytes of workspace for `matrices` matrices of B. */
 size_t integer_work_size(int64_t n, int64_t matrices);
 /* sum: of the columns of `matrices` matrices. work: of integer_work_size bytes. */

@@ -139,7 +139,7 @@ static bool check(const problem *p, const tactic *t)
 {
     if (!row_tactic_check(t, sizeof(conv_tactic))) return false;
     const conv_shape s = shape_of(p, AT_OPT, unit_of(t));
-    return gemm_unit_is_integer(s.unit) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+    return gemm_unit_is_integer(s.unit) && s.unit != GEMM_U8_NARROW && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
@@ -180,7 +180,7 @@ static size_t panels_size(const problem *p, const tactic *t)
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    return input == 1 ? size_add(panels_size(p, t), sums_size(p)) : 0;
+    return input == 1 ? size_add(panels_size(p, t), integer_sums_size(p->in[1].dim[0].max)) : 0;
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -191,9 +191,18 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const size_t size = panels_size(p, t);
     int64_t stride[5];
     row_filter_strides(src, stride);
-    conv_pack(row_isa(t), &s, tactic_of(t), from, stride, dst);
-    if (flip) integer_flip(unit_of(t), dst, size);
+    conv_tactic own = tactic_of(t);
     int32_t *sum = (int32_t *)(void *)((char *)dst + size);
+    sum[s.c_out] = 0;
+    if (own.gemm.unit == GEMM_U8_PAIRS && !flip) {
+        own.gemm.unit = GEMM_U8_NARROW;
+        memset(dst, 0, size);
+        conv_pack(row_isa(t), &s, own, from, stride, dst);
+        sum[s.c_out] = integer_is_narrow(dst, size);
+        own = tactic_of(t);
+    }
+    if (!sum[s.c_out]) conv_pack(row_isa(t), &s, own, from, stride, dst);
+    if (flip) integer_flip(unit_of(t), dst, size);
     for (int64_t o = 0; o < s.c_out; o++) {
         sum[o] = 0;
         for (int64_t c = 0; c < s.c_in / s.groups; c++)
@@ -270,8 +279,9 @@ static sinter_status run(const kernel_run *k)
     const record *r = k->record;
     job j = { .c = r->params, .r = r, .workspace = k->workspace };
     const char *packed = k->in[1];
-    integer_begin(&r->end, k, (const int32_t *)(const void *)(packed + r->sums_at), 1, j.workspace + r->work_at,
-                  &j.end);
+    const int32_t *sums = (const int32_t *)(const void *)(packed + r->sums_at);
+    integer_begin(&r->end, k, sums, 1, j.workspace + r->work_at, &j.end);
+    j.c.tactic.gemm = integer_tactic(j.c.tactic.gemm, sums, j.c.shape.c_out, j.c.x_type, true);
     j.end.rows = row_sums;
     j.end.user = &j;
     j.c.x = k->in[0];
@@ -285,7 +295,7 @@ static sinter_status run(const kernel_run *k)
 
 const kernel cpu_conv_integer = {
     .name = "cpu_conv_integer",
-    .abi = 2,
+    .abi = 3,
     .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,

@@ -104,7 +104,7 @@ static bool check(const problem *p, const tactic *t)
 {
     if (!row_tactic_check(t, sizeof(gemm_tactic))) return false;
     const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
-    return gemm_unit_is_integer(s.unit) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+    return gemm_unit_is_integer(s.unit) && s.unit != GEMM_U8_NARROW && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
@@ -175,8 +175,7 @@ static size_t panels_size(const problem *p, const tactic *t)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1 || !is_packed(p)) return 0;
-    return size_add(panels_size(p, t),
-                    size_align(size_mul((size_t)shape_of(p, AT_MAX, unit_of(t)).n, sizeof(int32_t)), 64));
+    return size_add(panels_size(p, t), integer_sums_size(shape_of(p, AT_MAX, unit_of(t)).n));
 }
 
 static int32_t code_of(uint8_t bits, uint8_t flip)
@@ -191,9 +190,18 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const int64_t k = src->dim[src->rank - 2], n = src->dim[src->rank - 1], row = src->stride[src->rank - 2],
                   col = src->stride[src->rank - 1];
     const size_t size = panels_size(p, t);
-    gemm_pack(row_isa(t), tactic_of(t), 1, k, n, from, 0, row, col, dst);
-    if (flip) integer_flip(unit_of(t), dst, size);
+    gemm_tactic own = tactic_of(t);
     int32_t *sum = (int32_t *)(void *)((char *)dst + size);
+    sum[n] = 0;
+    if (own.unit == GEMM_U8_PAIRS && !flip) {
+        own.unit = GEMM_U8_NARROW;
+        memset(dst, 0, size);
+        gemm_pack(row_isa(t), own, 1, k, n, from, 0, row, col, dst);
+        sum[n] = integer_is_narrow(dst, size);
+        own = tactic_of(t);
+    }
+    if (!sum[n]) gemm_pack(row_isa(t), own, 1, k, n, from, 0, row, col, dst);
+    if (flip) integer_flip(unit_of(t), dst, size);
     for (int64_t j = 0; j < n; j++) {
         sum[j] = 0;
         for (int64_t i = 0; i < k; i++) sum[j] += code_of(from[i * row + j * col], flip);
@@ -400,6 +408,7 @@ static sinter_status run(const kernel_run *k)
     } else {
         sums = (const int32_t *)(const void *)((const char *)k->in[1] +
                                                gemm_pack_size(j.g.isa, j.g.tactic, 1, j.g.k, j.g.n));
+        j.g.tactic = integer_tactic(j.g.tactic, sums, j.g.n, j.g.a_type, j.g.a_col == 1);
     }
     integer_begin(&r->end, k, sums, r->copies ? r->copies : 1, work + r->work_at, &j.end);
     j.end.rows = row_sums;
@@ -410,7 +419,7 @@ static sinter_status run(const kernel_run *k)
 
 const kernel cpu_matmul_integer = {
     .name = "cpu_matmul_integer",
-    .abi = 2,
+    .abi = 3,
     .out_strides = STRIDES_ROWS,
     .reject = reject,
     .tactics = tactics,

@@ -55,6 +55,8 @@ static inline veci vi_xor(veci a, veci b) { return _mm256_xor_si256(a, b); }
 #define vi_sra16(a, n) _mm256_srai_epi16((a), (n))
 #define VEC_HAS_PAIRS /* vi_madd16 is one instruction */
 static inline veci vi_madd16(veci a, veci b) { return _mm256_madd_epi16(a, b); }
+/* Pairs of u8 and s8: multiplied, and the two products added, as far as 16 bits hold the sum. */
+static inline veci vi_madd8(veci a, veci b) { return _mm256_maddubs_epi16(a, b); }
 static inline veci v_to_int(vec a) { return _mm256_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm256_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }

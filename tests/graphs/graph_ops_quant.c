@@ -190,13 +190,38 @@ static bool chain(grow *g, const gop *op)
 
 /* ---- integer products ---- */
 
+/* A weight of 8 bits: small numbers, all that there are, or those that pairs of products just fit in 16 bits with. */
+static uint32_t coded_weight(grow *g, sinter_dtype t, const gsize *d, uint32_t rank)
+{
+    static const gfill ranges[] = {
+        { -64, 64, 1, 0 },   { -64, 64, 128, 0 },   { -65, 65, 1, 0 },    { -80, 80, 1, 0 },
+        { -128, 127, 1, 0 }, { -128, 127, 255, 0 }, { -128, -128, 1, 0 },
+    };
+    if (grow_one_in(g, 2)) return grow_shaped(g, t, d, rank);
+    gfill f = ranges[grow_below(g, COUNT_OF(ranges))];
+    if (t == SINTER_DTYPE_U8) f = (gfill){ 0, 255, 1, 0 };
+    f.seed = grow_below(g, 9999);
+    return grow_leaf(g, t, d, rank, true, f);
+}
+
+/* Codes of 8 bits over their whole range. */
+static uint32_t coded_data(grow *g, sinter_dtype t, const gsize *d, uint32_t rank)
+{
+    const bool is_signed = t == SINTER_DTYPE_I8;
+    return grow_leaf(g, t, d, rank, false,
+                     (gfill){ is_signed ? -128 : 0, is_signed ? 127 : 255, 1, grow_below(g, 99) });
+}
+
 static bool matmul_integer(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, op->types, 2, 4);
+    const gsize all[2] = { grow_size(g), gsize_of(grow_between(g, 1, 40)) };
+    const uint32_t x =
+        grow_one_in(g, 2) ? grow_pick(g, op->types, 2, 4) : coded_data(g, any_of(g, T_OF(U8) | T_OF(I8)), all, 2);
     if (x == G_NONE) return false;
-    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
+    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1),
+                         grow_one_in(g, 2) ? grow_size(g) : gsize_of(grow_between(g, 1, 40)) };
     const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t w = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
+    const uint32_t w = coded_weight(g, t, d, 2), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, w);
     return grow_end(g, n, 1) != G_NONE;
@@ -263,7 +288,7 @@ static bool qlinear_matmul(grow *g, const gop *op)
     if (x == G_NONE) return false;
     const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
     const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
-                   y = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
+                   y = coded_weight(g, t, d, 2), n = grow_begin(g, op->name);
     const uint32_t in[8] = { x, scale, zero, y, scale, zero, scale, zero };
     for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
     return grow_end(g, n, 1) != G_NONE;
@@ -374,10 +399,10 @@ static bool conv_integer(grow *g, const gop *op)
     const bool is_last = op->since == 1 && !grow_one_in(g, 3); /* com.microsoft's, with the channels last */
     const gsize high = gsize_of(grow_between(g, 3, 8)), wide = gsize_of(grow_between(g, 3, 8)), c = gsize_of(channels),
                 d[4] = { grow_size(g), is_last ? high : c, is_last ? wide : high, is_last ? c : wide };
-    const uint32_t x = grow_shaped(g, t, d, 4), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
-                   zero = grow_const_scalar(g, t, 2),
-                   w = grow_weight(g, grow_one_in(g, 2) ? SINTER_DTYPE_I8 : t,
-                                   (const int64_t[]){ outs, channels, side, side }, 4, 1);
+    const gsize filter[4] = { gsize_of(outs), c, gsize_of(side), gsize_of(side) };
+    const uint32_t x = grow_one_in(g, 2) ? grow_shaped(g, t, d, 4) : coded_data(g, t, d, 4),
+                   scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   w = coded_weight(g, grow_one_in(g, 2) ? SINTER_DTYPE_I8 : t, filter, 4);
     if (x == G_NONE || w == G_NONE) return false;
     const uint32_t w_zero = grow_const_scalar(g, grow_type(g, w), 0), n = grow_begin(g, op->name);
     const uint32_t plain[4] = { x, w, zero, w_zero },

@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
+#include "cpu/integer.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,6 +50,13 @@ static void put_random(numbers *r, sinter_dtype t, void *p, int64_t i)
     if (dtype_is_int(t))
         dtype_store_i64(t, p, i, t == SINTER_DTYPE_U8 ? numbers_in(r, 0, 255) : numbers_in(r, -128, 127));
     else dtype_store_f64(t, p, i, (double)numbers_float(r));
+}
+
+/* A weight for a unit: neighbours of a narrow one fit in 16 bits together. */
+static void put_weight(numbers *r, gemm_unit unit, sinter_dtype t, void *p, int64_t i)
+{
+    if (unit == GEMM_U8_NARROW) dtype_store_i64(t, p, i, numbers_in(r, -64, 64));
+    else put_random(r, t, p, i);
 }
 
 /* What the drain gave: each element once. */
@@ -119,7 +127,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic t, number
     for (int64_t i = 0; i < a_count - pad; i++)
         if (i % a_inner < a_inner - pad) put_random(r, s->a, a.at, i);
     for (int64_t i = 0; i < b_count - b_pad; i++)
-        if (i % b_inner < b_inner - b_pad) put_random(r, b_type, b.at, i);
+        if (i % b_inner < b_inner - b_pad) put_weight(r, unit, b_type, b.at, i);
     for (int64_t i = 0; i < s->n; i++) put_random(r, bias_type, bias.at, i);
     for (int64_t i = 0; i < c_count - c_pad; i++) put_random(r, residual_type, residual.at, i);
     p.a = a.at;
@@ -177,9 +185,9 @@ static void product_check(isa_level isa, const product *s, gemm_tactic t, number
             }
             const double got = s->drain ? d.c[at * s->n + j] : get(c_type, c.at, at * p.ldc + j);
             if (is_near(x, got, is_integer, s->narrow_c && !s->drain) || bad++) continue;
-            char text[64];
-            (void)gemm_tactic_print(text, sizeof text, isa, t);
-            printf("%s %s m%d n%d k%d at %d,%d: %g, not %g\n", isa_level_name(isa), text, (int)s->m, (int)s->n,
+            char printed[64];
+            (void)gemm_tactic_print(printed, sizeof printed, isa, t);
+            printf("%s %s m%d n%d k%d at %d,%d: %g, not %g\n", isa_level_name(isa), printed, (int)s->m, (int)s->n,
                    (int)s->k, (int)at, (int)j, got, x.sum);
         }
     }
@@ -323,7 +331,7 @@ static void conv_check(isa_level isa, const conv_case *k, conv_tactic t, numbers
     const int64_t w_count = s->c_out * (s->c_in / s->groups) * s->kernel[1] * s->kernel[2];
     ending x = ending_create((size_t)(x_count * size_of(k->x))), w = ending_create((size_t)(w_count * size_of(w_type)));
     for (int64_t i = 0; i < x_count; i++) put_random(r, k->x, x.at, i);
-    for (int64_t i = 0; i < w_count; i++) put_random(r, w_type, w.at, i);
+    for (int64_t i = 0; i < w_count; i++) put_weight(r, unit, w_type, w.at, i);
     ending packed = ending_create(conv_pack_size(isa, s, t)), y = ending_create((size_t)(pixels * s->c_out) * 4);
     const int64_t area = s->kernel[1] * s->kernel[2];
     const int64_t strides[5] = { s->c_in / s->groups * area, area, 0, s->kernel[2], 1 };
@@ -355,9 +363,9 @@ static void conv_check(isa_level isa, const conv_case *k, conv_tactic t, numbers
             const double got = k->drain ? d.c[i * s->c_out + c]
                                         : get(is_integer ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32, y.at, i * s->c_out + c);
             if (is_near(e, got, is_integer, false) || bad++) continue;
-            char text[64];
-            (void)conv_tactic_print(text, sizeof text, isa, t);
-            printf("%s %s pixel %d channel %d: %g, not %g\n", isa_level_name(isa), text, (int)i, (int)c, got, want);
+            char printed[64];
+            (void)conv_tactic_print(printed, sizeof printed, isa, t);
+            printf("%s %s pixel %d channel %d: %g, not %g\n", isa_level_name(isa), printed, (int)i, (int)c, got, want);
         }
     }
     CHECK_EQ(bad, 0);
@@ -453,6 +461,44 @@ static void the_best_units(void)
     CHECK(gemm_units_best(all, GEMM_BF16, true, u) == 1 && u[0] == GEMM_BF16);
 }
 
-static const test tests[] = { T(every_tile),         T(random_products), T(random_convolutions),
-                              T(choices_have_names), T(the_best_units),  { 0 } };
+/* Weights that are narrow, and those one more; the sums of the most extreme products are exact. */
+static void narrow_weights(void)
+{
+    static const struct {
+        int8_t a, b;
+        bool is_narrow;
+    } cases[] = { { 64, 64, true },  { 65, 64, false },   { 127, 1, true },   { 127, 2, false },   { 127, -128, true },
+                  { -128, 0, true }, { -128, -1, false }, { -64, -64, true }, { -64, -65, false }, { 0, 0, true } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum { K = 22, N = 9 };
+        uint8_t a[K];
+        int8_t b[K][N] = { { 0 } };
+        memset(a, 255, sizeof a);
+        for (int k = 0; k < K; k++)
+            for (int n = 0; n < N; n++) b[k][n] = k % 2 ? cases[i].b : cases[i].a;
+        CHECK_EQ(integer_is_narrow((const int8_t[]){ 0, 0, cases[i].a, cases[i].b }, 4), cases[i].is_narrow);
+        for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT && cases[i].is_narrow; isa = isa_level_next(isa)) {
+            if (!has_unit(isa, GEMM_U8_NARROW)) continue;
+            const gemm_tactic t = { .vectors = 2, .rows = 1, .unit = GEMM_U8_NARROW };
+            int32_t c[N];
+            gemm_params p = { .isa = isa, .tactic = t, .m = 1, .n = N, .k = K, .a = a, .a_col = 1, .c = c, .ldc = N };
+            void *packed = aligned_alloc(64, gemm_pack_size(isa, t, 1, K, N)),
+                 *scratch = aligned_alloc(64, (gemm_scratch_size(&p) + 63) / 64 * 64);
+            gemm_pack(isa, t, 1, K, N, b, 0, N, 1, packed);
+            p.b = packed;
+            gemm_run(&p, 0, gemm_tile_count(&p), scratch, NULL);
+            for (int n = 0; n < N; n++) CHECK_EQ(c[n], 255 * K / 2 * (cases[i].a + cases[i].b));
+            free(packed);
+            free(scratch);
+        }
+    }
+}
+
+static const test tests[] = { T(every_tile),
+                              T(random_products),
+                              T(random_convolutions),
+                              T(choices_have_names),
+                              T(the_best_units),
+                              T(narrow_weights),
+                              { 0 } };
 TEST_MAIN(tests)

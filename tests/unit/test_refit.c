@@ -206,6 +206,40 @@ static void refusals(void)
     close_bench(&b);
 }
 
+/* Weights of 8 bits that pairs of products fit in 16 bits with, then others, then such again: what they are multiplied
+ * by is chosen anew. */
+static void narrow_and_wide(void)
+{
+    bench b;
+    sinter_error error = { 0 };
+    sinter_buffer out = { 0 }, again = { 0 };
+    float w[12], y[6];
+    if (!CHECK(open_bench(&b,
+                          "in x f32 2,4; a = Mul x #255; c = Cast a to=2; w = Cast %4,3 to=3; d = MatMulInteger c w; "
+                          "y = Cast d to=1; out y",
+                          1)))
+        return;
+    uint32_t matrix = 0;
+    for (uint32_t i = 0; i < b.count; i++)
+        if (b.info[i].size == sizeof w) matrix = i;
+    for (uint32_t i = 0; i < 12; i++) w[i] = i % 3 == 0 ? 127 : i % 3 == 1 ? -128 : 64;
+    const sinter_tensor t = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { 4, 3 }, .data = w };
+    const sinter_weight weight = { b.info[matrix].name, &t };
+    if (!CHECK_EQ(sinter_engine_refit(b.engine, &weight, 1, &out, &error), SINTER_OK)) printf("%s\n", error.text);
+    if (CHECK(out.data && run(&out, y, 6)))
+        for (uint32_t i = 0; i < 6; i++) CHECK_EQ(y[i], 255 * 4 * w[i % 3]);
+    sinter_engine *g = NULL;
+    CHECK_EQ(sinter_engine_load_memory(out.data, out.size, NULL, &g, &error), SINTER_OK);
+    for (uint32_t i = 0; i < 12; i++) w[i] = i % 3 == 0 ? 64 : i % 3 == 1 ? -64 : 3;
+    CHECK_EQ(sinter_engine_refit(g, &weight, 1, &again, &error), SINTER_OK);
+    if (CHECK(again.data && run(&again, y, 6)))
+        for (uint32_t i = 0; i < 6; i++) CHECK_EQ(y[i], 255 * 4 * w[i % 3]);
+    sinter_engine_release(g);
+    sinter_buffer_free(&again);
+    sinter_buffer_free(&out);
+    close_bench(&b);
+}
+
 static void stripped(void)
 {
     bench b;
@@ -235,6 +269,6 @@ static void stripped(void)
 }
 
 static const test tests[] = {
-    T(samples), T(some_by_name), T(refusals), T(stripped), { 0 },
+    T(samples), T(some_by_name), T(refusals), T(narrow_and_wide), T(stripped), { 0 },
 };
 TEST_MAIN(tests)
