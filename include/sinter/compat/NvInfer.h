@@ -62,9 +62,10 @@ class IIfConditional : public detail::reporter {
 class INetworkDefinition : public detail::reporter {
   public:
     INetworkDefinition(IBuilder &builder, ILogger *logger, NetworkDefinitionCreationFlags flags, bool hides_batch)
-        : reporter(logger), builder_(builder), flags_(flags), net_(::getPluginRegistry()->environment()),
+        : reporter(logger), builder_(builder), flags_(flags), net_(sinter::environment().use(plugins_)),
           hidden_(hides_batch)
     {
+        bring_plugins();
         if (getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED))
             sinter::call(sinter_network_set_strongly_typed, net_.get(), 1u);
         else sinter::call(sinter_network_set_precision_mode, net_.get(), SINTER_PRECISION_IGNORE);
@@ -391,6 +392,8 @@ class INetworkDefinition : public detail::reporter {
 
     /* ---- for the other classes ---- */
     sinter::network &net() { return net_; }
+    /* Plugins may be registered after the network was made, before it uses them. */
+    void bring_plugins() { ::getPluginRegistry()->bring(plugins_, libraries_); }
     int32_t hidden() const { return hidden_; }
     /* Sizes of a resized tensor as a tensor, whose first is the batch of x. */
     sinter::edge sizes_behind_batch(sinter::edge const &x, Dims const &dims)
@@ -453,7 +456,8 @@ class INetworkDefinition : public detail::reporter {
     {
         if (!c) return nullptr;
         auto &made = tensors_[c];
-        if (!made) made = std::make_unique<ITensor>(c, logger_, hidden_);
+        const bool is_strong = getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+        if (!made) made = std::make_unique<ITensor>(c, logger_, hidden_, is_strong);
         return made.get();
     }
     ILayer *wrap(sinter_layer *c);
@@ -544,6 +548,7 @@ class INetworkDefinition : public detail::reporter {
     sinter::layer call_plugin(char const *name, char const *version, char const *space, ITensor *const *inputs,
                               int32_t count, int32_t outputs, std::string const &bytes)
     {
+        bring_plugins();
         if (!::getPluginRegistry()->getCreator(name, version, space))
             throw sinter::error(SINTER_INVALID_ARG, std::string("plugin '") + name + "' version '" + version +
                                                         "' has no registered creator: REGISTER_TENSORRT_PLUGIN");
@@ -557,6 +562,8 @@ class INetworkDefinition : public detail::reporter {
     }
     IBuilder &builder_;
     NetworkDefinitionCreationFlags flags_;
+    sinter::plugins plugins_;
+    size_t libraries_ = 0;
     sinter::network net_;
     int32_t hidden_; /* 1: the batch is axis 0 of all tensors, and not shown */
     std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> tensors_;
@@ -670,6 +677,7 @@ inline IIfConditionalOutputLayer *IIfConditional::addOutput(ITensor &a, ITensor 
 
 } // namespace nvinfer1
 
+#include "NvInferBoundary.h"
 #include "NvInferBuilder.h"
 #include "NvInferRecurrent.h"
 

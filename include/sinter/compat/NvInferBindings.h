@@ -43,12 +43,18 @@ template <class Engine> class engine_bindings {
         return self().getTensorDataType(getBindingName(index));
     }
     TensorLocation getLocation(int32_t index) const noexcept { return self().getTensorLocation(getBindingName(index)); }
-    TensorFormat getBindingFormat(int32_t) const noexcept { return TensorFormat::kLINEAR; }
+    TensorFormat getBindingFormat(int32_t index) const noexcept
+    {
+        return self().getTensorFormat(getBindingName(index));
+    }
     char const *getBindingFormatDesc(int32_t index) const noexcept
     {
         return self().getTensorFormatDesc(getBindingName(index));
     }
-    int32_t getBindingComponentsPerElement(int32_t) const noexcept { return 1; }
+    int32_t getBindingComponentsPerElement(int32_t index) const noexcept
+    {
+        return std::max(self().getTensorComponentsPerElement(getBindingName(index)), 1);
+    }
     int32_t getBindingBytesPerComponent(int32_t index) const noexcept
     {
         return static_cast<int32_t>(sinter_dtype_bits(detail::from(getBindingDataType(index))) / 8);
@@ -59,7 +65,10 @@ template <class Engine> class engine_bindings {
         return nullptr;
     }
     std::size_t getWorkspaceSize() const noexcept { return static_cast<std::size_t>(self().getDeviceMemorySize()); }
-    int32_t getBindingVectorizedDim(int32_t) const noexcept { return -1; }
+    int32_t getBindingVectorizedDim(int32_t index) const noexcept
+    {
+        return self().getTensorVectorizedDim(getBindingName(index));
+    }
     bool isShapeBinding(int32_t index) const noexcept { return self().isShapeInferenceIO(getBindingName(index)); }
     bool isExecutionBinding(int32_t) const noexcept { return true; }
     int32_t getMaxBatchSize() const noexcept { return self().max_batch(); }

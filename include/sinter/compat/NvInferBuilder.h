@@ -4,6 +4,7 @@
 #define NV_INFER_BUILDER_H
 
 #include "NvInfer.h"
+#include "NvInferAlgorithm.h"
 
 #include <cmath>
 #include <cstdio>
@@ -177,6 +178,9 @@ class ITimingCache {
 /* How an engine is built. kTF32 is on, as upstream has it. */
 class IBuilderConfig {
   public:
+    /* A build with a selector is refused: a kernel is chosen by its time, which a timing cache keeps. */
+    void setAlgorithmSelector(IAlgorithmSelector *selector) noexcept { selector_ = selector; }
+    IAlgorithmSelector *getAlgorithmSelector() const noexcept { return selector_; }
     void setFlag(BuilderFlag f) noexcept { flags_ |= uint64_t(1) << static_cast<int>(f); }
     void clearFlag(BuilderFlag f) noexcept { flags_ &= ~(uint64_t(1) << static_cast<int>(f)); }
     bool getFlag(BuilderFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
@@ -305,6 +309,7 @@ class IBuilderConfig {
     IProgressMonitor *monitor_ = nullptr;
     std::map<MemoryPoolType, std::size_t> pools_;
     std::map<PreviewFeature, bool> previews_;
+    IAlgorithmSelector *selector_ = nullptr;
     int32_t level_ = 3, aux_streams_ = -1, average_ = 1;
     ProfilingVerbosity verbosity_ = ProfilingVerbosity::kLAYER_NAMES_ONLY;
     cudaStream_t stream_ = nullptr;
@@ -354,6 +359,7 @@ class IBuilder : public detail::reporter {
     {
         return guard(false, [&] {
             sinter::build_options o;
+            o.use(::getPluginRegistry()->environment());
             o->tune = SINTER_TUNE_OFF;
             fill(const_cast<INetworkDefinition &>(network), config, o);
             const_cast<INetworkDefinition &>(network).net().build(o);
@@ -591,8 +597,23 @@ class IBuilder : public detail::reporter {
             sinter::call(sinter_calibration_set, made, r.first.c_str(), static_cast<double>(r.second));
         return held;
     }
+    /* The scale of a tensor's 8-bit numbers; 0: it has none. */
+    static double scale_of(sinter_calibration *ranges, std::string const &tensor)
+    {
+        for (uint32_t i = 0; ranges && i < sinter_calibration_count(ranges); i++) {
+            char const *name = nullptr;
+            float scale = 0;
+            sinter::call(sinter_calibration_get, ranges, i, &name, &scale);
+            if (tensor == name) return static_cast<double>(scale);
+        }
+        return 0;
+    }
     sinter::buffer build(INetworkDefinition &network, IBuilderConfig &config)
     {
+        if (config.selector_)
+            throw sinter::error(SINTER_UNSUPPORTED,
+                                "setAlgorithmSelector: kernels are not chosen by the program. The tuner chooses them "
+                                "by their times, which setTimingCache keeps: set no selector");
         explain(network, config);
         sinter::environment env = ::getPluginRegistry()->environment();
         sinter::build_options o;
@@ -603,6 +624,18 @@ class IBuilder : public detail::reporter {
         if (o->allow & SINTER_ALLOW_INT8) {
             ranges_of_8_bits = calibrate(network, config, o);
             o->calibration = ranges_of_8_bits.get();
+        }
+        const detail::boundary memory(network, [&](std::string const &name) {
+            return scale_of(ranges_of_8_bits.get(), name);
+        });
+        for (auto &profile : o.profiles)
+            for (auto &input : profile)
+                for (sinter::dims *shape : { &input.min, &input.opt, &input.max })
+                    *shape = memory.stored(input.input, *shape);
+        for (auto const &inner : memory.inner_names()) {
+            const double scale = scale_of(ranges_of_8_bits.get(), inner.first);
+            if (scale > 0)
+                sinter::call(sinter_calibration_set, ranges_of_8_bits.get(), inner.second.c_str(), scale * 127);
         }
         phases progress{ config.monitor_, {}, -1 };
         if (config.monitor_)

@@ -72,7 +72,13 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     bool setInputShape(char const *name, Dims const &dims) noexcept
     {
         return attempt([&] {
-            const sinter::dims shape = detail::from(dims);
+            const std::string known = name ? name : "";
+            detail::layout const *l = engine_->layout_of(name);
+            if (l && dims.nbDims <= l->row->behind)
+                throw sinter::error(SINTER_INVALID_ARG, "input '" + known + "' of " + std::to_string(dims.nbDims) +
+                                                            " axes, the format k" + l->row->name + " has at least " +
+                                                            std::to_string(l->row->behind + 1));
+            const sinter::dims shape = l ? l->stored(detail::from(dims)) : detail::from(dims);
             context(nullptr).set_input_shape(name, shape);
             shapes_[name] = shape;
         });
@@ -81,13 +87,16 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     {
         return guard(ICudaEngine::none(), [&] {
             sinter::io const &io = engine_->known(name);
-            if (!io.is_input) return engine_->shown(detail::to_dims(shaped().output_shape(name)));
-            const auto set = shapes_.find(name);
-            return engine_->shown(detail::to_dims(set == shapes_.end() ? io.shape : set->second));
+            return engine_->shown(io.name, stored_shape(io));
         });
     }
     Dims getTensorStrides(char const *name) const noexcept
     {
+        if (detail::layout const *l = engine_->layout_of(name))
+            return guard(ICudaEngine::none(), [&] {
+                const Dims made = detail::to_dims(l->strides(stored_shape(engine_->known(name))));
+                return detail::hide_batch(made, engine_->hasImplicitBatchDimension());
+            });
         Dims made = getTensorShape(name);
         int64_t stride = 1;
         for (int32_t i = made.nbDims - 1; i >= 0; i--) {
@@ -255,6 +264,13 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     void destroy() noexcept { delete this; }
 
   private:
+    /* The sizes in memory of an input or output. */
+    sinter::dims stored_shape(sinter::io const &io) const
+    {
+        if (!io.is_input) return shaped().output_shape(io.name);
+        const auto set = shapes_.find(io.name);
+        return set == shapes_.end() ? io.shape : set->second;
+    }
     void forget() const
     {
         contexts_.clear();
@@ -322,7 +338,8 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 }
                 IOutputAllocator *const allocator = getOutputAllocator(io.name.c_str());
                 if (allocator) {
-                    const sinter_output_allocator a = { allocator, resize, notify };
+                    sink &to = sinks_[io.name] = { allocator, engine_ };
+                    const sinter_output_allocator a = { &to, resize, notify };
                     c.set_output_allocator(io.name, &a, place_);
                 } else if (!data) {
                     throw sinter::error(SINTER_INVALID_ARG,
@@ -361,14 +378,20 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 throw sinter::error(SINTER_CANCELLED, "the debug listener refused tensor '" + name + "'");
         }
     }
+    /* What an output allocator is told, and through what. */
+    struct sink {
+        IOutputAllocator *allocator;
+        ICudaEngine *engine;
+    };
     static void *resize(void *user, const char *name, void *memory, size_t size, size_t align, void *stream)
     {
-        return static_cast<IOutputAllocator *>(user)->reallocateOutputAsync(name, memory, size, align,
+        return static_cast<sink *>(user)->allocator->reallocateOutputAsync(name, memory, size, align,
                                                                             static_cast<cudaStream_t>(stream));
     }
     static void notify(void *user, const char *name, const int64_t *dim, uint32_t rank)
     {
-        static_cast<IOutputAllocator *>(user)->notifyShape(name, detail::to_dims(dim, rank));
+        sink const &to = *static_cast<sink *>(user);
+        to.allocator->notifyShape(name, to.engine->shown(name, sinter::dims(dim, dim + rank)));
     }
     ICudaEngine *engine_;
     sinter_memory memory_;
@@ -380,6 +403,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     std::map<std::string, sinter::dims> shapes_;
     std::map<std::string, void *> addresses_;
     std::map<std::string, IOutputAllocator *> allocators_;
+    std::map<std::string, sink> sinks_;
     std::pair<void *, size_t> given_{ nullptr, 0 };
     IDebugListener *listener_ = nullptr;
     std::set<std::string> debugged_;

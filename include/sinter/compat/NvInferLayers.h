@@ -79,7 +79,10 @@ class IIfConditional;
 class ITensor : public detail::reporter {
   public:
     /* hidden: 1 where the network has an implicit batch, which is axis 0 of the tensor. */
-    ITensor(sinter_network_tensor *c, ILogger *logger, int32_t hidden) : reporter(logger), c_(c), hidden_(hidden) {}
+    ITensor(sinter_network_tensor *c, ILogger *logger, int32_t hidden, bool is_strongly_typed)
+        : reporter(logger), c_(c), hidden_(hidden), is_strongly_typed_(is_strongly_typed)
+    {
+    }
     void setName(char const *name) noexcept
     {
         (void)attempt([&] { sinter::edge(c_).set_name(name); });
@@ -99,10 +102,15 @@ class ITensor : public detail::reporter {
             return detail::hide_batch(detail::to_dims(s.dim, s.rank), hidden_);
         });
     }
-    /* Of an input its type; of another tensor the type behind its layer. */
+    /* Of an input its type; of another tensor the type behind its layer. In a network that is not strongly typed, kINT8
+     * of a tensor of floats says how the program's memory has it: quantised with the scale of its dynamic range. */
     void setType(DataType type) noexcept
     {
         (void)attempt([&] {
+            const sinter_dtype own = sinter::edge(c_).shape().dtype;
+            is_quantized_ = type == DataType::kINT8 && !is_strongly_typed_ &&
+                            (own == SINTER_DTYPE_F32 || own == SINTER_DTYPE_F16 || own == SINTER_DTYPE_BF16);
+            if (is_quantized_) return;
             if (isNetworkInput()) return sinter::call(sinter_network_tensor_set_type, c_, detail::from(type));
             sinter_layer *producer = sinter_network_tensor_producer(c_);
             for (uint32_t i = 0; i < sinter_layer_output_count(producer); i++)
@@ -112,6 +120,7 @@ class ITensor : public detail::reporter {
     }
     DataType getType() const noexcept
     {
+        if (is_quantized_) return DataType::kINT8;
         return guard(DataType::kFLOAT, [&] { return detail::from(sinter::edge(c_).shape().dtype); });
     }
     bool isNetworkInput() const noexcept { return sinter_network_tensor_is_input(c_); }
@@ -150,18 +159,18 @@ class ITensor : public detail::reporter {
     bool getBroadcastAcrossBatch() const noexcept { return false; }
     void setLocation(TensorLocation) noexcept {}
     TensorLocation getLocation() const noexcept { return TensorLocation::kDEVICE; }
-    /* Inputs and outputs are row-major. */
-    void setAllowedFormats(TensorFormats formats) noexcept
-    {
-        if (!(formats & 1))
-            fail(SINTER_UNSUPPORTED, std::string("tensor '") + getName() + "' can only be TensorFormat::kLINEAR");
-    }
-    TensorFormats getAllowedFormats() const noexcept { return 1; }
+    /* Of inputs and outputs. A build takes kLINEAR where it is among them, else the first one that it has. */
+    void setAllowedFormats(TensorFormats formats) noexcept { formats_ = formats; }
+    TensorFormats getAllowedFormats() const noexcept { return formats_; }
     sinter_network_tensor *get() const { return c_; }
+    /* Are the floats of this tensor 8-bit numbers in the program's memory? */
+    bool is_quantized() const { return is_quantized_; }
 
   private:
     sinter_network_tensor *c_;
     int32_t hidden_;
+    bool is_strongly_typed_, is_quantized_ = false;
+    TensorFormats formats_ = 1u << static_cast<int>(TensorFormat::kLINEAR);
     float low_ = 0, high_ = 0;
     bool has_range_ = false;
 };

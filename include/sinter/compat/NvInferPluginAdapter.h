@@ -521,7 +521,27 @@ class IPluginRegistry {
         }
         return SINTER_OK;
     }
-    /* What networks and engines are made with. */
+    /* Adds what was registered since to the plugins of a network that was made before. libraries: how many libraries it
+     * has seen. */
+    void bring(sinter::plugins &to, size_t &libraries) const
+    {
+        const auto has = [&](sinter_plugin const &p) {
+            for (uint32_t i = 0; i < to.count(); i++) {
+                sinter_plugin const &q = *to.at(i);
+                if (!std::strcmp(p.name, q.name) && !std::strcmp(p.version, q.version) &&
+                    !std::strcmp(p.space, q.space))
+                    return true;
+            }
+            return false;
+        };
+        for (auto const &a : adapters_) {
+            sinter_plugin const p = a->describe();
+            if (!has(p)) to.add(p);
+        }
+        for (; libraries < libraries_.size(); libraries++)
+            if (!libraries_[libraries].empty()) to.load(libraries_[libraries]);
+    }
+    /* What builds and engines are made with. */
     sinter::environment environment()
     {
         if (!env_) {

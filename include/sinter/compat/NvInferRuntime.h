@@ -4,6 +4,7 @@
 #define NV_INFER_RUNTIME_H
 
 #include "NvInferBindings.h"
+#include "NvInferFormats.h"
 #include "NvInferPluginAdapter.h"
 
 namespace nvinfer1 {
@@ -145,7 +146,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
     Dims getTensorShape(char const *name) const noexcept
     {
-        return guard(none(), [&] { return shown(detail::to_dims(known(name).shape)); });
+        return guard(none(), [&] { return shown(name, known(name).shape); });
     }
     DataType getTensorDataType(char const *name) const noexcept
     {
@@ -153,19 +154,37 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
     TensorLocation getTensorLocation(char const *) const noexcept { return TensorLocation::kDEVICE; }
     bool isShapeInferenceIO(char const *) const noexcept { return false; }
-    TensorFormat getTensorFormat(char const *, int32_t = 0) const noexcept { return TensorFormat::kLINEAR; }
-    char const *getTensorFormatDesc(char const *, int32_t = 0) const noexcept { return "Row major linear format"; }
-    int32_t getTensorBytesPerComponent(char const *, int32_t = 0) const noexcept { return -1; }
-    int32_t getTensorComponentsPerElement(char const *, int32_t = 0) const noexcept { return -1; }
-    int32_t getTensorVectorizedDim(char const *, int32_t = 0) const noexcept { return -1; }
+    TensorFormat getTensorFormat(char const *name, int32_t = 0) const noexcept
+    {
+        detail::layout const *l = layout_of(name);
+        return l ? l->row->format : TensorFormat::kLINEAR;
+    }
+    char const *getTensorFormatDesc(char const *name, int32_t = 0) const noexcept
+    {
+        const auto found = layouts_->find(name ? name : "");
+        return found == layouts_->end() ? "Row major linear format (kLINEAR)" : found->second.second.c_str();
+    }
+    /* -1 of a tensor whose format has no groups of channels, as the two below. */
+    int32_t getTensorBytesPerComponent(char const *name, int32_t = 0) const noexcept
+    {
+        return lanes(name) == 1 ? -1 : static_cast<int32_t>(sinter_dtype_bits(find(name)->dtype) / 8);
+    }
+    int32_t getTensorComponentsPerElement(char const *name, int32_t = 0) const noexcept
+    {
+        return lanes(name) == 1 ? -1 : lanes(name);
+    }
+    int32_t getTensorVectorizedDim(char const *name, int32_t = 0) const noexcept
+    {
+        return lanes(name) == 1 ? -1 : getTensorShape(name).nbDims - layout_of(name)->row->behind - 1;
+    }
     Dims getProfileShape(char const *name, int32_t profile, OptProfileSelector select) const noexcept
     {
         return guard(none(), [&] {
             for (sinter::io const &io : engine_.inputs(static_cast<uint32_t>(profile)))
                 if (io.name == name)
-                    return shown(detail::to_dims(select == OptProfileSelector::kMIN   ? io.min
-                                                 : select == OptProfileSelector::kOPT ? io.opt
-                                                                                      : io.max));
+                    return shown(name, select == OptProfileSelector::kMIN   ? io.min
+                                       : select == OptProfileSelector::kOPT ? io.opt
+                                                                            : io.max);
             throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no input '") + name + "'");
         });
     }
@@ -265,7 +284,18 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     void destroy() noexcept { delete this; }
 
     /* ---- for the other classes ---- */
-    Dims shown(Dims const &dims) const { return detail::hide_batch(dims, hidden_); }
+    /* The shape that programs see, of the sizes in memory. */
+    Dims shown(std::string const &name, sinter::dims const &stored) const
+    {
+        detail::layout const *l = layout_of(name.c_str());
+        return detail::hide_batch(detail::to_dims(l ? l->shown(stored) : stored), hidden_);
+    }
+    /* nullptr: the tensor is row-major. */
+    detail::layout const *layout_of(char const *name) const
+    {
+        const auto found = layouts_->find(name ? name : "");
+        return found == layouts_->end() ? nullptr : &found->second.first;
+    }
     /* The largest batch where it is implicit, else 1. */
     int32_t max_batch() const { return max_batch_; }
     sinter::engine const &engine() const { return engine_; }
@@ -309,9 +339,13 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         io_ = std::make_shared<std::vector<sinter::io>>();
         debug_ = std::make_shared<std::vector<sinter::io>>();
+        layouts_ = std::make_shared<std::map<std::string, std::pair<detail::layout, std::string>>>();
         for (sinter::io const &io : engine_.values())
             if (!io.is_input && io.name == detail::IMPLICIT_BATCH) hidden_ = 1;
-            else (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
+            else if (!io.is_input && io.name.rfind(detail::FORMAT_MARK, 0) == 0) {
+                const std::pair<std::string, detail::layout> made = detail::read_mark(io.name);
+                (*layouts_)[made.first] = { made.second, describe(*made.second.row) };
+            } else (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
         for (sinter::io const &io : *io_)
             if (hidden_ && io.is_input) max_batch_ = static_cast<int32_t>(io.max[0]);
     }
@@ -320,7 +354,22 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         return guard(int64_t(0), [&] { return static_cast<int64_t>(engine_.info().*field); });
     }
     sinter::engine engine_;
+    int32_t lanes(char const *name) const
+    {
+        detail::layout const *l = layout_of(name);
+        return l ? static_cast<int32_t>(l->row->lanes) : 1;
+    }
+    static std::string describe(detail::format_row const &row)
+    {
+        const std::string lanes = std::to_string(row.lanes);
+        return (row.lanes == 1  ? std::string("Channel major format")
+                : row.is_last ? "Channel major format whose channels are a multiple of " + lanes
+                                : lanes + "-wide channel vectorized row major format") +
+               " (k" + row.name + ")";
+    }
     std::shared_ptr<std::vector<sinter::io>> io_, debug_;
+    /* Of tensors that are not row-major: the layout and its description. */
+    std::shared_ptr<std::map<std::string, std::pair<detail::layout, std::string>>> layouts_;
     std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
     uint64_t generation_ = 0;
     int32_t hidden_ = 0, max_batch_ = 1;

@@ -232,6 +232,7 @@ class IParser : public nvinfer1::detail::reporter {
     }
     template <class F> bool done(F parse) noexcept
     {
+        if (!attempt([&] { network_.bring_plugins(); })) return false;
         sinter_error e = {};
         const sinter_status s = parse(&e);
         asked_.reset();

@@ -259,6 +259,11 @@ inline cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureS
     *out = stream && stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
+inline cudaError_t cudaGraphCreate(cudaGraph_t *out, unsigned)
+{
+    *out = new CUgraph_st();
+    return cudaSuccess;
+}
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long = 0)
 {
     *out = nullptr;
@@ -396,6 +401,20 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, 
     case cudaDevAttrIntegrated: *value = p.integrated; break;
     default: *value = 0;
     }
+    return cudaSuccess;
+}
+/* No limit of a GPU holds here: none can be set, and all are 0. */
+enum cudaLimit {
+    cudaLimitStackSize = 0, cudaLimitPrintfFifoSize = 1, cudaLimitMallocHeapSize = 2,
+    cudaLimitMaxL2FetchGranularity = 5, cudaLimitPersistingL2CacheSize = 6
+};
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t size)
+{
+    return size == 0 ? cudaSuccess : sinter_host_cuda::say(cudaErrorNotSupported);
+}
+inline cudaError_t cudaDeviceGetLimit(std::size_t *size, cudaLimit)
+{
+    *size = 0;
     return cudaSuccess;
 }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
