@@ -14,17 +14,21 @@ enum { POST_FLOATS = 2048 };
 /* One axis of one class. */
 typedef struct axis_class {
     int64_t q, taps, taps_before; /* its taps, and those of the classes before it on this axis */
+    int64_t tap, tap_step;        /* its first tap, and from each to the next                  */
     int64_t first, count;         /* its outputs: first, first + stride, ...                   */
 } axis_class;
 
 static axis_class class_of(const conv_shape *s, int axis, int64_t q)
 {
     const int64_t stride = s->stride[axis];
-    axis_class c = { .q = q };
+    axis_class c = { .q = q, .tap = s->kernel[axis], .tap_step = s->kernel[axis] };
     for (int64_t k = 0; k < s->kernel[axis]; k++) {
         const int64_t rest = k * s->dilation[axis] % stride;
-        c.taps += rest == q;
         c.taps_before += rest < q;
+        if (rest != q) continue;
+        if (!c.taps) c.tap = k;
+        else if (c.taps == 1) c.tap_step = k - c.tap;
+        c.taps++;
     }
     c.first = ((q - s->pad[axis]) % stride + stride) % stride;
     c.count = c.first < s->out[axis] ? (s->out[axis] - c.first - 1) / stride + 1 : 0;
@@ -34,6 +38,23 @@ static axis_class class_of(const conv_shape *s, int axis, int64_t q)
 static int64_t taps_total(const conv_shape *s)
 {
     return s->kernel[0] * s->kernel[1] * s->kernel[2];
+}
+
+/* The classes of each axis, as far as there is room: each takes several divisions. */
+enum { CLASSES = 8 };
+typedef struct class_table {
+    axis_class at[3][CLASSES];
+} class_table;
+
+static void classes_fill(const conv_shape *s, class_table *to)
+{
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t q = 0; q < CLASSES && q < s->stride[axis]; q++) to->at[axis][q] = class_of(s, axis, q);
+}
+
+static axis_class class_in(const class_table *t, const conv_shape *s, int axis, int64_t q)
+{
+    return (uint64_t)q < CLASSES ? t->at[axis][q] : class_of(s, axis, q);
 }
 
 /* Taps of all classes that are packed before this one. */
@@ -165,15 +186,12 @@ static void gather_rows_fill(const void *source, int64_t row, int32_t rows, cons
 {
     const gather_rows *r = source;
     const conv_shape *s = r->s;
-    for (int64_t d = 0; d < s->kernel[0]; d++) {
-        if (d * s->dilation[0] % s->stride[0] != r->c[0].q) continue;
+    for (int64_t d = r->c[0].tap; d < s->kernel[0]; d += r->c[0].tap_step) {
         const int64_t in_z = (r->z + s->pad[0] - d * s->dilation[0]) / s->stride[0];
-        for (int64_t h = 0; h < s->kernel[1]; h++) {
-            if (h * s->dilation[1] % s->stride[1] != r->c[1].q) continue;
+        for (int64_t h = r->c[1].tap; h < s->kernel[1]; h += r->c[1].tap_step) {
             const int64_t in_y = (r->y + s->pad[1] - h * s->dilation[1]) / s->stride[1];
             const bool inside = in_z >= 0 && in_z < s->in[0] && in_y >= 0 && in_y < s->in[1];
-            for (int64_t w = 0; w < s->kernel[2]; w++) {
-                if (w * s->dilation[2] % s->stride[2] != r->c[2].q) continue;
+            for (int64_t w = r->c[2].tap; w < s->kernel[2]; w += r->c[2].tap_step) {
                 int64_t in_x = (r->c[2].first + s->pad[2] - w * s->dilation[2]) / s->stride[2] + row;
                 for (int32_t i = 0; i < rows; i++, in_x++) {
                     *out++ = inside && in_x >= 0 && in_x < s->in[2]
@@ -186,42 +204,44 @@ static void gather_rows_fill(const void *source, int64_t row, int32_t rows, cons
 }
 
 /* Rows are handed out class by class, so that neighbours read the same weights. Returns the index-th. */
-static int64_t row_in_class_order(const conv_shape *s, int axis, int64_t index)
+static int64_t row_in_class_order(const class_table *t, const conv_shape *s, int axis, int64_t index)
 {
     for (int64_t q = 0; q < s->stride[axis]; q++) {
-        const axis_class c = class_of(s, axis, q);
+        const axis_class c = class_in(t, s, axis, q);
         if (index < c.count) return c.first + index * s->stride[axis];
         index -= c.count;
     }
     return 0;
 }
 
-static void row_run(const conv_transpose_params *p, const gemm_grid *columns, int64_t tile, void *scratch,
-                    void *post_user)
+static void row_run(const conv_transpose_params *p, const class_table *classes, const gemm_grid *columns, int64_t tile,
+                    void *scratch, void *post_user)
 {
     const conv_shape *s = &p->shape;
     const gemm_tile_set *set = level_of(p->isa)->gemm;
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, per_row = s->images * s->out[0];
     const int64_t image = tile % s->images, z = tile / s->images % s->out[0];
-    const int64_t y = row_in_class_order(s, 1, tile / per_row % s->out[1]);
+    const int64_t y = row_in_class_order(classes, s, 1, tile / per_row % s->out[1]);
     const int64_t n_block = tile / (per_row * s->out[1]) % columns->n_blocks;
     const int64_t group = tile / (per_row * s->out[1] * columns->n_blocks);
     const size_t group_size = gemm_pack_size(p->isa, p->tactic, taps_total(s), k, n) / sizeof(float);
     const int64_t pixel = ((image * s->out[0] + z) * s->out[1] + y) * s->out[2];
-    axis_class c[3] = { class_of(s, 0, (z + s->pad[0]) % s->stride[0]),
-                        class_of(s, 1, (y + s->pad[1]) % s->stride[1]) };
+    axis_class c[3] = { class_in(classes, s, 0, (z + s->pad[0]) % s->stride[0]),
+                        class_in(classes, s, 1, (y + s->pad[1]) % s->stride[1]) };
+    gemm_tactic whole = p->tactic; /* beginning a block takes as long as a small register tile */
+    whole.block_m = 0;
     gemm_epilogue e = p->epilogue;
     e.post = NULL; /* called below, when the whole row is there */
     e.ldr *= s->stride[2];
     for (int64_t q = 0; q < s->stride[2]; q++) {
-        c[2] = class_of(s, 2, q);
+        c[2] = class_in(classes, s, 2, q);
         const gather_rows rows = {
             .s = s, .c = c, .x = p->x + image * s->x_image + group * k, .zeros = scratch, .z = z, .y = y
         };
         const int64_t at = pixel + c[2].first;
         const gemm_core core = {
             .set = set,
-            .tactic = p->tactic,
+            .tactic = whole,
             .rows = gather_rows_fill,
             .source = &rows,
             .m = c[2].count,
@@ -237,8 +257,8 @@ static void row_run(const conv_transpose_params *p, const gemm_grid *columns, in
             .residual = e.residual ? e.residual + at * p->epilogue.ldr + group * n : NULL,
             .epilogue = &e,
         };
-        const gemm_grid g = gemm_grid_of(set, p->tactic, core.m, n);
-        for (int64_t m = 0; m < g.m_blocks; m++) {
+        const gemm_grid g = gemm_grid_of(set, whole, core.m, n);
+        for (int64_t m = 0; m < g.m_blocks; m++) { /* one, or none */
             gemm_core_block(&core, &g, m, n_block, 0, (char *)scratch + zeros_size(s), NULL);
         }
     }
@@ -258,6 +278,8 @@ static void row_run(const conv_transpose_params *p, const gemm_grid *columns, in
 void conv_transpose_run(const conv_transpose_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
 {
     const gemm_grid columns = columns_of(p);
+    class_table classes;
+    classes_fill(&p->shape, &classes);
     memset(scratch, 0, zeros_size(&p->shape));
-    for (int64_t tile = begin; tile < end; tile++) row_run(p, &columns, tile, scratch, post_user);
+    for (int64_t tile = begin; tile < end; tile++) row_run(p, &classes, &columns, tile, scratch, post_user);
 }
