@@ -6,6 +6,7 @@
 
 #include <NvCaffeParser.h>
 #include <NvInfer.h>
+#include <NvOnnxParser.h>
 #include <NvUffParser.h>
 #include <NvUtils.h>
 #include <cuda_fp4.h>
@@ -332,11 +333,11 @@ class AddOneCreator : public IPluginCreatorV3One {
 
 static void plugins_registered_late()
 {
-    static AddOneCreator creator;
+    auto creator = std::make_unique<AddOneCreator>();
     const owned<IBuilder> builder(createInferBuilder(logger));
     const owned<INetworkDefinition> network(builder->createNetworkV2(0));
     const owned<IBuilderConfig> config(builder->createBuilderConfig());
-    CHECK(getPluginRegistry()->registerCreator(creator, ""));
+    CHECK(getPluginRegistry()->registerCreator(*creator, ""));
     ITensor *const x = network->addInput("x", DataType::kFLOAT, dims({ 3 }));
     AddOne plugin;
     IPluginV3Layer *const layer = network->addPluginV3(&x, 1, nullptr, 0, plugin);
@@ -351,6 +352,7 @@ static void plugins_registered_late()
     const owned<ICudaEngine> engine(plan ? runtime->deserializeCudaEngine(plan->data(), plan->size()) : nullptr);
     CHECK(engine != nullptr);
     if (!engine) return;
+    creator.reset(); /* an engine that is loaded does not need it */
     const owned<IExecutionContext> context(engine->createExecutionContext());
     const Device<float> in({ 1, 2, 3 }), out({ 0, 0, 0 });
     void *const bindings[] = { in.get(), out.get() };
@@ -366,6 +368,22 @@ class Selector : public IAlgorithmSelector {
     }
     void reportAlgorithms(IAlgorithmContext const *const *, IAlgorithm const *const *, int32_t) override {}
 };
+
+/* As a program does that found the functions with dlsym. */
+static void functions_of_a_library()
+{
+    ILogger *const log = &logger;
+    const owned<IBuilder> builder(static_cast<IBuilder *>(createInferBuilder_INTERNAL(log, NV_TENSORRT_VERSION)));
+    const owned<INetworkDefinition> network(builder->createNetworkV2(0));
+    const owned<nvonnxparser::IParser> parser(static_cast<nvonnxparser::IParser *>(
+        createNvOnnxParser_INTERNAL(network.get(), log, NV_ONNX_PARSER_VERSION)));
+    const owned<IRuntime> runtime(static_cast<IRuntime *>(createInferRuntime_INTERNAL(log, NV_TENSORRT_VERSION)));
+    CHECK(!parser->parseFromFile("no such file", 0) && parser->getNbErrors() == 1 && runtime->getLogger() == log);
+    const owned<ICudaEngine> engine = Model(2).build();
+    const owned<IRefitter> refitter(
+        static_cast<IRefitter *>(createInferRefitter_INTERNAL(engine.get(), log, NV_TENSORRT_VERSION)));
+    CHECK(refitter != nullptr);
+}
 
 static void refusals()
 {
@@ -412,6 +430,7 @@ int main()
     quantized(TensorFormat::kLINEAR);
     quantized(TensorFormat::kCHW4);
     plugins_registered_late();
+    functions_of_a_library();
     refusals();
     small_floats<__nv_fp8_e4m3>(127, 448);
     small_floats<__nv_fp8_e5m2>(124, 57344);

@@ -720,4 +720,10 @@ using TimingCacheValue = nvinfer1::TimingCacheValue;
 
 } // namespace nvinfer1
 
+/* The functions under the names by which a program finds them in a library. */
+extern "C" inline void *createInferBuilder_INTERNAL(void *logger, int32_t) noexcept
+{
+    return nvinfer1::createInferBuilder(*static_cast<nvinfer1::ILogger *>(logger));
+}
+
 #endif

@@ -12,6 +12,8 @@
 #include "NvInferPluginInstances.h"
 
 #include <deque>
+#include <map>
+#include <mutex>
 
 namespace nvinfer1 {
 namespace detail {
@@ -268,9 +270,27 @@ class adapter {
         if (bytes.count == 0) fields_of(field, list);
         else if (v3_) from_bytes(data, size, list);
         const PluginFieldCollection fc = list.get();
-        if (v3_) return std::make_unique<instance_v3>(v3_->createPlugin(name_.c_str(), &fc, TensorRTPhase::kBUILD));
-        return instance_of(bytes.count ? v2_->deserializePlugin(name_.c_str(), data, size)
-                                       : v2_->createPlugin(name_.c_str(), &fc));
+        const auto create_v3 = [&] { return v3_->createPlugin(name_.c_str(), &fc, TensorRTPhase::kBUILD); };
+        if (bytes.count == 0) {
+            if (v3_) return std::make_unique<instance_v3>(create_v3());
+            return instance_of(v2_->createPlugin(name_.c_str(), &fc));
+        }
+        /* A program may delete its creator once the engine is built: the first plugin of each state is kept. */
+        const std::string state(data, size);
+        if (v3_) return std::make_unique<instance_v3>(clone_of(state, create_v3));
+        return instance_of(clone_of(state, [&] { return v2_->deserializePlugin(name_.c_str(), data, size); }));
+    }
+    /* A clone of what `create` made for this state. What is kept is not deleted: when the process ends, what its
+     * destructor uses may be gone. */
+    template <class F> auto clone_of(std::string const &state, F create) const -> decltype(create())
+    {
+        using plugin = decltype(create());
+        static std::mutex lock;
+        static auto *const kept = new std::map<std::pair<adapter const *, std::string>, plugin>();
+        const std::lock_guard<std::mutex> held(lock);
+        plugin &first = (*kept)[std::make_pair(this, state)];
+        if (!first) first = create();
+        return first ? first->clone() : nullptr;
     }
     static adapter const &of(void *user) { return *static_cast<adapter const *>(user); }
 

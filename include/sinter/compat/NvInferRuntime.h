@@ -535,4 +535,15 @@ inline IRefitter *createInferRefitter(ICudaEngine &engine, ILogger &logger) noex
 
 } // namespace nvinfer1
 
+/* The functions under the names by which a program finds them in a library. */
+extern "C" inline void *createInferRuntime_INTERNAL(void *logger, int32_t) noexcept
+{
+    return nvinfer1::createInferRuntime(*static_cast<nvinfer1::ILogger *>(logger));
+}
+extern "C" inline void *createInferRefitter_INTERNAL(void *engine, void *logger, int32_t) noexcept
+{
+    return nvinfer1::createInferRefitter(*static_cast<nvinfer1::ICudaEngine *>(engine),
+                                         *static_cast<nvinfer1::ILogger *>(logger));
+}
+
 #endif

@@ -334,4 +334,10 @@ inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::IL
 
 } // namespace nvonnxparser
 
+extern "C" inline void *createNvOnnxParser_INTERNAL(void *network, void *logger, int32_t) noexcept
+{
+    return nvonnxparser::createParser(*static_cast<nvinfer1::INetworkDefinition *>(network),
+                                      *static_cast<nvinfer1::ILogger *>(logger));
+}
+
 #endif
