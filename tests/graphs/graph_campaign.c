@@ -86,13 +86,19 @@ static grun run_of(const campaign *c, long graph)
 {
     grun o = grun_random(mix(c->seed, (uint64_t)graph) ^ 77, c->device);
     o.rewrite = c->rewrite;
+    if (grun_is_cuda(c->device) && c->tuned && mix(c->seed + 2, (uint64_t)graph) % c->tuned == 0) {
+        o.tune = SINTER_TUNE_FAST;
+        o.refittable = false;
+    }
     return o;
 }
 
 static void flags_of(const campaign *c, long graph, char *out, size_t size)
 {
-    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s", (unsigned long long)c->seed, graph,
-                   c->palette, grun_is_cuda(c->device) ? " --device cuda" : "", c->only ? " --only " : "",
+    char tuned[24] = "";
+    if (c->tuned) (void)snprintf(tuned, sizeof tuned, " --tuned %u", c->tuned);
+    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s%s", (unsigned long long)c->seed, graph,
+                   c->palette, grun_is_cuda(c->device) ? " --device cuda" : "", tuned, c->only ? " --only " : "",
                    c->only ? c->only : "");
 }
 

@@ -12,6 +12,7 @@ typedef struct campaign {
     uint64_t seed;
     uint32_t jobs, nodes, gpus;
     uint32_t palette;           /* graphs that share a palette (grow_options); 0: none has one */
+    uint32_t tuned;             /* on a GPU: of so many builds one is tuned; 0: none. It costs what many others do. */
     uint32_t limit;             /* seconds of a graph */
     uint32_t seconds;           /* of all; 0: until `count` graphs are done */
     uint32_t every;             /* seconds between lines of counts */

@@ -590,17 +590,26 @@ static const gop *any_row(grow *g)
     return chosen;
 }
 
+static bool add_row(grow *g, const gop *op)
+{
+    const uint32_t first = g->m->node.count;
+    const bool did = op->add(g, op) && !g->is_refused;
+    /* A node that was begun and found no operand. */
+    for (uint32_t i = first; i < g->m->node.count; i++) g->m->node.at[i].is_dead |= !g->m->node.at[i].count_out;
+    return did;
+}
+
 bool grow_some(grow *g)
 {
     const palette *p = &g->palette;
     if (!p->row_count) {
         const gop *chosen = any_row(g);
-        return chosen && chosen->add(g, chosen) && !g->is_refused;
+        return chosen && add_row(g, chosen);
     }
     const uint32_t i = pick_below(g, p->row_count);
     const uint64_t before = g->seed;
     g->seed = p->seed[i];
-    const bool did = p->row[i]->add(g, p->row[i]) && !g->is_refused;
+    const bool did = add_row(g, p->row[i]);
     g->seed = before;
     return did;
 }
@@ -716,7 +725,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     if (o->palette) g.seed = o->palette;
     for (uint32_t i = 1 + pick_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
     g.seed = ~seed * 3;
-    for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !only->add(&g, only); tries++) {}
+    for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !add_row(&g, only); tries++) {}
     g.nodes_left = o->nodes ? 1 + grow_below(&g, o->nodes) : 0;
     for (uint32_t tries = 0; g.nodes_left && tries < 4 * o->nodes && !g.is_refused; tries++)
         g.nodes_left -= grow_some(&g);

@@ -241,6 +241,8 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
         double units, least;
     } row[] = { { "Normalization", 256, 0 },
                 { "Gelu", 1, 0 },
+                { "Mean", 1, 0 },
+                { "Average", 1, 0 },
                 { "LogSoftmax", 1, 0 },
                 { "CrossEntropyLoss", 1, 0 },
                 { "LSTM", 1, 0 },

@@ -2,14 +2,15 @@
 /* test_random_graphs.c - random graphs through the whole pipeline, each in every environment, against the judge.
  *
  *     graphs_test_random_graphs [--count N] [--seconds N] [--seed S] [--graph N] [--from N]
- *                               [--device cpu|reference|cuda] [--gpus N] [--palette N] [--jobs N] [--nodes N]
- *                               [--only OPERATOR] [--known N] [--reduce] [--save DIR] [--every N] [--dump DIR]
+ *                               [--device cpu|reference|cuda] [--gpus N] [--tuned N] [--palette N] [--jobs N]
+ *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--known N] [--reduce] [--save DIR] [--every N] [--dump DIR]
  *                               [--file GRAPH...] [--print] [--rewrite export|simplify] [--coverage FILE]
  *
  * --seconds: no graph is begun after so many; without --count, there is no other end. --every: seconds between lines of
  * counts. --save: failures are kept as text and ONNX as soon as they are met; --reduce: the first of each class are
  * also made small, printed and kept. --palette: so many graphs after each other are made of few sizes, types and
- * operators, so that they share compiled kernels. --gpus: workers take turns among so many. --dump writes the graphs
+ * operators, so that they share compiled kernels. --gpus: workers take turns among so many.
+ * --tuned: on a GPU, one build of so many is tuned. --limit: of one graph. --dump writes the graphs
  * for compare_onnxruntime.py, and runs none. --rewrite: each model is written as ONNX first, as it is or simplified,
  * and that model is run. --file runs a model as text. --coverage appends what the graphs have to a file for
  * uncovered.py, and runs none. Graph N of a seed and a palette is the same everywhere. */
@@ -38,6 +39,8 @@ static bool read_option(options *o, const char *name, const char *v)
     else if (!strcmp(name, "--from")) c->first = atol(v);
     else if (!strcmp(name, "--jobs")) c->jobs = (uint32_t)atol(v);
     else if (!strcmp(name, "--gpus")) c->gpus = (uint32_t)atol(v);
+    else if (!strcmp(name, "--tuned")) c->tuned = (uint32_t)atol(v);
+    else if (!strcmp(name, "--limit")) c->limit = (uint32_t)atol(v);
     else if (!strcmp(name, "--palette")) c->palette = (uint32_t)atol(v);
     else if (!strcmp(name, "--nodes")) c->nodes = (uint32_t)atol(v);
     else if (!strcmp(name, "--known")) o->known = atol(v);
