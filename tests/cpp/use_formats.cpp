@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* use_formats.cpp - inputs and outputs that are not row-major floats: ITensor::setAllowedFormats and setType(kINT8). Then
- * what programs in the shape of TensorRT's samples use beside: plugins registered after their network was made, small
- * floats of CUDA, NvUtils.h, and what is refused: algorithm selectors, Caffe and UFF models. test_cpp.py runs it. */
+/* use_formats.cpp - inputs and outputs that are not row-major floats: ITensor::setAllowedFormats and setType(kINT8).
+ * Then what programs in the shape of TensorRT's samples use beside: plugins registered after their network was made,
+ * small floats of CUDA, NvUtils.h, and what is refused: algorithm selectors, Caffe and UFF models. test_cpp.py runs it.
+ */
 #include "cpp_check.h"
 
 #include <NvCaffeParser.h>
@@ -25,7 +26,10 @@ class Logger : public ILogger {
         if (severity <= Severity::kERROR) last = msg;
     }
     std::string last;
-    bool has(const char *text) const { return last.find(text) != std::string::npos; }
+    bool has(const char *text) const
+    {
+        return last.find(text) != std::string::npos;
+    }
 } logger;
 
 template <class T> using owned = std::unique_ptr<T>;
@@ -38,9 +42,15 @@ template <class T> class Device {
         CHECK(cudaMalloc(&at_, count_ * sizeof(T)) == cudaSuccess);
         CHECK(cudaMemcpy(at_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
     }
-    ~Device() { cudaFree(at_); }
+    ~Device()
+    {
+        cudaFree(at_);
+    }
     Device(Device const &) = delete;
-    void *get() const { return at_; }
+    void *get() const
+    {
+        return at_;
+    }
     std::vector<T> read() const
     {
         std::vector<T> made(count_);
@@ -141,7 +151,10 @@ class Allocator : public IOutputAllocator {
         memory = std::make_unique<Device<char>>(std::vector<char>(size));
         return memory->get();
     }
-    void notifyShape(char const *, Dims const &d) override { shape = d; }
+    void notifyShape(char const *, Dims const &d) override
+    {
+        shape = d;
+    }
     std::unique_ptr<Device<char>> memory;
     Dims shape;
 };
@@ -276,11 +289,26 @@ class AddOne : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBui
         if (type == PluginCapabilityType::kRUNTIME) return static_cast<IPluginV3OneRuntime *>(this);
         return static_cast<IPluginV3OneCore *>(this);
     }
-    IPluginV3 *clone() noexcept override { return new AddOne(); }
-    char const *getPluginName() const noexcept override { return "AddOne"; }
-    char const *getPluginVersion() const noexcept override { return "1"; }
-    char const *getPluginNamespace() const noexcept override { return ""; }
-    int32_t getNbOutputs() const noexcept override { return 1; }
+    IPluginV3 *clone() noexcept override
+    {
+        return new AddOne();
+    }
+    char const *getPluginName() const noexcept override
+    {
+        return "AddOne";
+    }
+    char const *getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    char const *getPluginNamespace() const noexcept override
+    {
+        return "";
+    }
+    int32_t getNbOutputs() const noexcept override
+    {
+        return 1;
+    }
     int32_t configurePlugin(DynamicPluginTensorDesc const *, int32_t, DynamicPluginTensorDesc const *,
                             int32_t) noexcept override
     {
@@ -303,8 +331,14 @@ class AddOne : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBui
     {
         return 0;
     }
-    IPluginV3 *attachToContext(IPluginResourceContext *) noexcept override { return clone(); }
-    PluginFieldCollection const *getFieldsToSerialize() noexcept override { return &none_; }
+    IPluginV3 *attachToContext(IPluginResourceContext *) noexcept override
+    {
+        return clone();
+    }
+    PluginFieldCollection const *getFieldsToSerialize() noexcept override
+    {
+        return &none_;
+    }
     int32_t enqueue(PluginTensorDesc const *in, PluginTensorDesc const *, void const *const *x, void *const *y, void *,
                     cudaStream_t) noexcept override
     {
@@ -318,10 +352,22 @@ class AddOne : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBui
 };
 class AddOneCreator : public IPluginCreatorV3One {
   public:
-    char const *getPluginName() const noexcept override { return "AddOne"; }
-    char const *getPluginVersion() const noexcept override { return "1"; }
-    char const *getPluginNamespace() const noexcept override { return ""; }
-    PluginFieldCollection const *getFieldNames() noexcept override { return &none_; }
+    char const *getPluginName() const noexcept override
+    {
+        return "AddOne";
+    }
+    char const *getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    char const *getPluginNamespace() const noexcept override
+    {
+        return "";
+    }
+    PluginFieldCollection const *getFieldNames() noexcept override
+    {
+        return &none_;
+    }
     IPluginV3 *createPlugin(char const *, PluginFieldCollection const *, TensorRTPhase) noexcept override
     {
         return new AddOne();
@@ -366,7 +412,9 @@ class Selector : public IAlgorithmSelector {
     {
         return 0;
     }
-    void reportAlgorithms(IAlgorithmContext const *const *, IAlgorithm const *const *, int32_t) override {}
+    void reportAlgorithms(IAlgorithmContext const *const *, IAlgorithm const *const *, int32_t) override
+    {
+    }
 };
 
 /* As a program does that found the functions with dlsym. */
@@ -375,8 +423,8 @@ static void functions_of_a_library()
     ILogger *const log = &logger;
     const owned<IBuilder> builder(static_cast<IBuilder *>(createInferBuilder_INTERNAL(log, NV_TENSORRT_VERSION)));
     const owned<INetworkDefinition> network(builder->createNetworkV2(0));
-    const owned<nvonnxparser::IParser> parser(static_cast<nvonnxparser::IParser *>(
-        createNvOnnxParser_INTERNAL(network.get(), log, NV_ONNX_PARSER_VERSION)));
+    const owned<nvonnxparser::IParser> parser(
+        static_cast<nvonnxparser::IParser *>(createNvOnnxParser_INTERNAL(network.get(), log, NV_ONNX_PARSER_VERSION)));
     const owned<IRuntime> runtime(static_cast<IRuntime *>(createInferRuntime_INTERNAL(log, NV_TENSORRT_VERSION)));
     CHECK(!parser->parseFromFile("no such file", 0) && parser->getNbErrors() == 1 && runtime->getLogger() == log);
     const owned<ICudaEngine> engine = Model(2).build();
@@ -403,7 +451,10 @@ static void refusals()
 }
 
 /* The bit of the sign, of this many codes that are not negative. */
-static int codes_sign(int codes) { return codes > 8 ? 0x80 : 8; }
+static int codes_sign(int codes)
+{
+    return codes > 8 ? 0x80 : 8;
+}
 
 /* Every code of a small float is the nearest one of its own value; a value between two codes goes to the even one. */
 template <class Small> static void small_floats(int codes, float most)
