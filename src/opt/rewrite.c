@@ -324,6 +324,16 @@ const ir_node *rw_def(const rewriter *r, ir_value_id v, op_id op)
     return n->op == op && !n->is_dead ? n : NULL;
 }
 
+ir_value_id rw_swap_last(rewriter *r, ir_value_id v)
+{
+    const uint32_t rank = rw_value(r, v)->rank;
+    int64_t perm[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) perm[i] = i;
+    perm[rank - 1] = rank - 2;
+    perm[rank - 2] = rank - 1;
+    return build_permuted(r->b, v, perm, rank);
+}
+
 bool rw_only(const rewriter *r, ir_value_id v)
 {
     const ir_value *x = rw_value(r, v);

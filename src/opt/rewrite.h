@@ -33,6 +33,7 @@ typedef struct rule {
 } rule;
 extern const rule rules_shape[], rules_sink[], rules_arith[], rules_strength[], rules_linear[], rules_activation[];
 extern const rule rules_norm[], rules_attention[], rules_integer[], rules_unsigned[], rules_requantize[], rules_move[];
+extern const rule rules_turn[];
 
 /* ---- looking ---- */
 static inline const ir_value *rw_value(const rewriter *r, ir_value_id v) { return ir_value_at(r->g, v); }
@@ -48,6 +49,9 @@ bool rw_is_scalar(const rewriter *r, ir_value_id v, double want);
 bool rw_is_float(const rewriter *r, ir_value_id v);
 /* Which operand of a commuting binary node is a uniform constant: value in *out and the other operand; 0: neither. */
 ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out);
+
+/* v with its last two axes swapped. */
+ir_value_id rw_swap_last(rewriter *r, ir_value_id v);
 
 /* A product flattened: scale * factor[0] * … ; inner products with other readers are taken only if `shared`. */
 typedef struct rw_product { double scale; uint32_t count; ir_value_id factor[8]; } rw_product;

@@ -127,16 +127,6 @@ static ir_value_id with_batch(rewriter *r, ir_value_id v)
     return build_shaped(r->b, v, (dim[]){ dim_const(r->g->dims, 1), x->dim[0], x->dim[1], x->dim[2] }, 4);
 }
 
-static ir_value_id swap_last(rewriter *r, ir_value_id v)
-{
-    const uint32_t rank = rw_value(r, v)->rank;
-    int64_t perm[SINTER_RANK_MAX];
-    for (uint32_t i = 0; i < rank; i++) perm[i] = i;
-    perm[rank - 1] = rank - 2;
-    perm[rank - 2] = rank - 1;
-    return build_permuted(r->b, v, perm, rank);
-}
-
 /* Whether scores are small beside what they are made of; or not large, where heads are so long that few kernels of
  * attention take them. */
 static bool has_few_scores(const rewriter *r, dim depth, dim keys)
@@ -195,8 +185,8 @@ static ir_value_id attention(rewriter *r, const match *m)
     for (uint32_t i = 0; i + 2 < rank; i++)
         if (q->dim[i] != k->dim[i] || q->dim[i] != rw_value(r, v)->dim[i]) return 0;
     if (has_few_scores(r, q->dim[rank - 1], k->dim[s.k_is_transposed ? rank - 1 : rank - 2])) return 0;
-    if (at->trans_b) v = swap_last(r, v);
-    s.k = s.k_is_transposed ? swap_last(r, s.k) : s.k;
+    if (at->trans_b) v = rw_swap_last(r, v);
+    s.k = s.k_is_transposed ? rw_swap_last(r, s.k) : s.k;
     if (!v || !s.k) return 0;
     if (rank == 4) {
         const ir_value_id k0 = ungrouped(r, s.k), v0 = ungrouped(r, v);

@@ -195,6 +195,29 @@ static bool tokens_first(grow *g, const gop *op)
     return grow_transpose(g, y, (const int64_t[]){ 1, 0, 2 }) != G_NONE;
 }
 
+/* Tokens are mixed: turned, one or two products with weights, turned back; now and then something else reads on the
+ * way. */
+static bool mixer(grow *g, const gop *op)
+{
+    (void)op;
+    const int64_t tokens = grow_between(g, 1, 9), wide = grow_between(g, 1, 9);
+    const uint32_t rank = 2 + grow_below(g, 3);
+    gsize d[4];
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
+    d[rank - 2] = gsize_of(tokens);
+    int64_t perm[4] = { 0, 1, 2, 3 };
+    perm[rank - 2] = rank - 1;
+    perm[rank - 1] = rank - 2;
+    uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, rank);
+    if (x != G_NONE && !grow_one_in(g, 3)) x = grow_1(g, grow_one_in(g, 2) ? "Softmax" : "Abs", x);
+    uint32_t y = grow_transpose(g, x, perm);
+    y = linear(g, y, tokens, wide);
+    if (!grow_one_in(g, 3)) y = linear(g, activation(g, y), wide, tokens);
+    if (y != G_NONE && grow_one_in(g, 2)) y = grow_2(g, "Mul", y, grow_const_scalar(g, SINTER_DTYPE_F32, 2));
+    if (y == G_NONE || grow_transpose(g, y, perm) == G_NONE) return false;
+    return !grow_one_in(g, 5) || grow_1(g, "Neg", y) != G_NONE;
+}
+
 /* A chain of views of one value, read at the end and on the way. */
 static bool views(grow *g, const gop *op)
 {
@@ -229,7 +252,7 @@ const gop gops_chains[] = {
     { "norm", 0, 0, 3, norm, 0, 0, 0 },        { "rotary", 0, 0, 4, rotary, 0, 0, 0 },
     { "root", 0, 0, 2, root, 0, 0, 0 },
     { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "tokens_first", 0, 0, 4, tokens_first, 0, 0, 0 },
-    { "views", 0, 0, 8, views, 0, 0, 0 },
+    { "mixer", 0, 0, 3, mixer, 0, 0, 0 },      { "views", 0, 0, 8, views, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */
