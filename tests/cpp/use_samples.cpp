@@ -174,6 +174,7 @@ class Resource : public IPluginResource {
     int32_t release() noexcept override { return 0; }
     IPluginResource *clone() noexcept override { return new Resource(*this); }
 };
+static int outer; /* 0: results have one axis */
 /* Positive(x): the positive numbers of x, and how many there are. With `in_place`, Halve(x) in x's own memory. */
 class Plugin : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBuildV2, public IPluginV3OneRuntime {
   public:
@@ -212,6 +213,13 @@ class Plugin : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBui
         if (in_place_) return 0;
         IDimensionExpr const *most = in[0].d[0];
         IDimensionExpr const *usual = e.operation(DimensionOperation::kFLOOR_DIV, *most, *e.constant(2));
+        if (outer) { /* [outer, N] */
+            out[0].nbDims = 2;
+            out[0].d[0] = e.constant(outer);
+            out[0].d[1] = e.declareSizeTensor(1, *usual, *most);
+            out[1].nbDims = 0;
+            return 0;
+        }
         out[0].d[0] = e.declareSizeTensor(1, *usual, *most);
         CHECK(out[0].d[0]->isSizeTensor() && !usual->isSizeTensor() && !out[0].d[0]->isConstant());
         out[1].nbDims = 0;
@@ -298,6 +306,18 @@ static void plugins()
     CHECK(count.read()[0] == 3 && y.dims.d[0] == 3);
     float const *numbers = reinterpret_cast<float const *>(y.memory.data());
     CHECK(y.memory.size() >= 12 && numbers[0] == 3 && numbers[1] == 9 && numbers[2] == 12);
+
+    /* Such a plugin writes its rows without gaps: they would be read at wrong places. */
+    for (outer = 1; outer <= 2; outer++) {
+        const owned<INetworkDefinition> across(builder->createNetworkV2(0));
+        ITensor *given = across->addInput("x", DataType::kFLOAT, Dims{ 1, { 4 } });
+        IPluginV3Layer *wide = across->addPluginV3(&given, 1, nullptr, 0, positive);
+        if (wide) across->markOutput(*wide->getOutput(0));
+        const owned<IBuilderConfig> config(builder->createBuilderConfig());
+        const owned<IHostMemory> plan(wide ? builder->buildSerializedNetwork(*across, *config) : nullptr);
+        CHECK(!plan == (outer == 2));
+    }
+    outer = 0;
 
     Resource resource;
     IPluginRegistry &registry = *getPluginRegistry();

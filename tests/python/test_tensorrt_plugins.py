@@ -502,6 +502,41 @@ def test_sizes_of_the_data():
     registry.deregister_creator(creator)
 
 
+class Across(Above):
+    plugin_name, outer = "Across", 1
+
+    def get_output_shapes(self, inputs, shape_inputs, builder):
+        return [trt.DimsExprs([builder.constant(self.outer), super().get_output_shapes(inputs, shape_inputs, builder)[0][0]]), trt.DimsExprs(0)]
+
+    def clone(self):
+        return Across()
+
+
+class AcrossCreator(trt.IPluginCreatorV3One):
+    name, plugin_version, plugin_namespace = "Across", "1", ""
+
+    def create_plugin(self, name, fc, phase):
+        return Across()
+
+
+def test_sizes_of_the_data_inside():
+    """Plugins write [2, N] without gaps, and N is known when they have: such a result would be read at wrong places."""
+    registry, creator = trt.get_plugin_registry(), AcrossCreator()
+    assert registry.register_creator(creator, "")
+    for Across.outer, is_refused in ((1, False), (2, True)):
+        log, text, engine = Log(), "", None
+        network = new_network(log)
+        try:
+            layer = network.add_plugin_v3([network.add_input("x", trt.float32, (-1, 5))], [], Across())
+            network.mark_output(layer.get_output(0))
+            engine = engine_of(network, profile=((1, 5), (4, 5), (9, 5)))
+        except Exception as e:
+            text = str(e)
+        text += "\n".join(log.lines)
+        assert is_refused == ("output 0 has a size on axis 1 that the run decides" in text) and is_refused == (engine is None), (text, engine)
+    registry.deregister_creator(creator)
+
+
 # ---- what goes wrong ----
 
 class Odd(Exception):

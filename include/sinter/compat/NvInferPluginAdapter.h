@@ -30,7 +30,9 @@ class expressions : public IExprBuilder {
     explicit expressions(sinter_plugin_shapes *s) : s_(s) {}
     class one : public IDimensionExpr {
       public:
-        one(sinter_plugin_shapes *s, uint32_t number, bool is_decided) : id(number), s_(s), is_decided_(is_decided) {}
+        one(sinter_plugin_shapes *s, uint32_t number, bool is_decided, bool is_late_size)
+            : id(number), is_late(is_late_size), s_(s), is_decided_(is_decided)
+        {}
         bool isSizeTensor() const override { return is_decided_; }
         bool isConstant() const override
         {
@@ -43,14 +45,15 @@ class expressions : public IExprBuilder {
             return !is_decided_ && id != 0 && s_->known(s_->dims, id, &value) != 0 ? value : INT32_MIN;
         }
         uint32_t id;
+        bool is_late; /* a size tensor, or made of one */
 
       private:
         sinter_plugin_shapes *s_;
         bool is_decided_;
     };
-    IDimensionExpr const *make(uint32_t id, bool is_decided = false)
+    IDimensionExpr const *make(uint32_t id, bool is_decided = false, bool is_late = false)
     {
-        made_.emplace_back(s_, id, is_decided);
+        made_.emplace_back(s_, id, is_decided, is_late);
         return &made_.back();
     }
     IDimensionExpr const *constant(int64_t value) override { return make(s_->constant(s_->dims, value)); }
@@ -63,7 +66,9 @@ class expressions : public IExprBuilder {
         const int index = static_cast<int>(op);
         const uint32_t x = static_cast<one const &>(a).id, y = static_cast<one const &>(b).id;
         if (index < 0 || index > 8) return nullptr;
-        if (to[index] >= 0) return make(s_->apply(s_->dims, static_cast<sinter_dim_op>(to[index]), x, y));
+        if (to[index] >= 0)
+            return make(s_->apply(s_->dims, static_cast<sinter_dim_op>(to[index]), x, y), false,
+                        static_cast<one const &>(a).is_late || static_cast<one const &>(b).is_late);
         /* kEQUAL and kLESS: of constants only. */
         if (!a.isConstant() || !b.isConstant()) return make(0);
         const int64_t p = a.getConstantValue(), q = b.getConstantValue();
@@ -74,7 +79,7 @@ class expressions : public IExprBuilder {
     {
         if (output < 0) return nullptr;
         const uint32_t most = static_cast<one const &>(upper).id;
-        return make(s_->declare_size(s_->dims, static_cast<uint32_t>(output), most), true);
+        return make(s_->declare_size(s_->dims, static_cast<uint32_t>(output), most), true, true);
     }
     DimsExprs of(sinter_plugin_value const &v)
     {
@@ -306,6 +311,20 @@ class adapter {
         }
         return done.status == SINTER_OK ? SINTER_INTERNAL : done.status;
     }
+    /* Results lie as at the largest size, and plugins write theirs without gaps: the two are one where nothing but axes
+     * of 1 is further out than a size that the run decides. */
+    static void refuse_inner_late(DimsExprs const &shape, uint32_t output)
+    {
+        bool is_first = true;
+        for (int32_t k = 0; k < shape.nbDims; k++) {
+            auto const &size = static_cast<expressions::one const &>(*shape.d[k]);
+            if (size.is_late && !is_first)
+                throw sinter::error(SINTER_UNSUPPORTED,
+                                    "output " + std::to_string(output) + " has a size on axis " + std::to_string(k) +
+                                        " that the run decides; only its first axis may have one");
+            is_first = is_first && size.isConstant() && size.getConstantValue() == 1;
+        }
+    }
     static sinter_status shapes(sinter_plugin_shapes *s)
     {
         return guard(s->error, s->error_size, [&] {
@@ -330,6 +349,7 @@ class adapter {
                     if (!out[i].d[k]) throw sinter::error(SINTER_UNSUPPORTED, "a size of an output is nullptr");
                     s->out[i].dim[k] = static_cast<expressions::one const *>(out[i].d[k])->id;
                 }
+                refuse_inner_late(out[i], i);
             }
         });
     }

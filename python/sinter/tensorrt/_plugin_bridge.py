@@ -73,6 +73,17 @@ def fixed(o, sizes="max"):
     return description(o.dtype, getattr(o, sizes))
 
 
+def refuse_inner_late(output, shape):
+    """Results lie as at the largest size, and plugins write theirs without gaps: the two are one where nothing but axes of 1 is
+    further out than a size that the run decides."""
+    is_first = True
+    for axis, size in enumerate(shape):
+        known = size if not isinstance(size, IDimensionExpr) else size.get_constant_value() if size.is_constant() else None
+        if not is_first and getattr(size, "_is_late", False):
+            raise ValueError(f"output {output} has a size on axis {axis} that the run decides; only its first axis may have one")
+        is_first = is_first and known == 1
+
+
 class Bridge:
     """The plugins of one name, version and namespace."""
 
@@ -151,6 +162,8 @@ class Bridge:
                 dims = [plugin.get_output_dimensions(i, given, builder) for i in range(count)]
             if len(dtypes) != count or len(dims) != count:
                 raise ValueError(f"{len(dtypes)} types and {len(dims)} shapes of outputs, num_outputs is {count}")
+            for i, shape in enumerate(dims):
+                refuse_inner_late(i, shape)
             return [(FROM_TRT[t], [d.dim if isinstance(d, IDimensionExpr) else d for d in shape]) for t, shape in zip(dtypes, dims)]
 
     def supports(self, inputs, outputs, **values):

@@ -26,8 +26,8 @@ class DynamicPluginTensorDesc:
 class IDimensionExpr:
     """A size as an expression."""
 
-    def __init__(self, dim):
-        self.dim = dim
+    def __init__(self, dim, is_late=False):
+        self.dim, self._is_late = dim, is_late          # late: a size tensor, or made of one
 
     def is_constant(self):
         return self.dim.value is not None
@@ -60,19 +60,19 @@ class IExprBuilder:
         return IDimensionExpr(self._table.dim(int(value)))
 
     def operation(self, op, first, second):
-        a, b = first.dim, second.dim
+        a, b, is_late = first.dim, second.dim, first._is_late or second._is_late
         if op == DimensionOperation.LESS:               # 1 or 0
-            return IDimensionExpr((b - a).max(0).min(1))
+            return IDimensionExpr((b - a).max(0).min(1), is_late)
         if op == DimensionOperation.EQUAL:
-            return IDimensionExpr(1 - (a - b).max(b - a).min(1))
+            return IDimensionExpr(1 - (a - b).max(b - a).min(1), is_late)
         return IDimensionExpr({DimensionOperation.SUM: Dim.__add__, DimensionOperation.PROD: Dim.__mul__,
                                DimensionOperation.MAX: Dim.max, DimensionOperation.MIN: Dim.min,
                                DimensionOperation.SUB: Dim.__sub__, DimensionOperation.FLOOR_DIV: Dim.__floordiv__,
-                               DimensionOperation.CEIL_DIV: Dim.ceildiv}[op](a, b))
+                               DimensionOperation.CEIL_DIV: Dim.ceildiv}[op](a, b), is_late)
 
     def declare_size_tensor(self, output_index, opt, upper):
         """A size that the run tells: enqueue writes it to that output, a scalar."""
-        made = IDimensionExpr(self._table.size(output_index, upper.dim))
+        made = IDimensionExpr(self._table.size(output_index, upper.dim), True)
         made.is_size_tensor = lambda: True
         return made
 
