@@ -502,6 +502,17 @@ def test_sizes_of_the_data():
     registry.deregister_creator(creator)
 
 
+@trtp.register("sample::across")
+def across_desc(x: trtp.TensorDesc, outer: int) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
+    count = trtp.size_tensor(x.shape_expr[0] // 2, x.shape_expr[0])
+    return trtp.from_shape_expr((outer, 2 * count.expr()), x.dtype), count
+
+
+@trtp.impl("sample::across")
+def across_impl(x: trtp.Tensor, outer: int, outputs: Tuple[trtp.Tensor, trtp.Tensor], stream: int) -> None:
+    raise Odd("not run")
+
+
 class Across(Above):
     plugin_name, outer = "Across", 1
 
@@ -523,11 +534,12 @@ def test_sizes_of_the_data_inside():
     """Plugins write [2, N] without gaps, and N is known when they have: such a result would be read at wrong places."""
     registry, creator = trt.get_plugin_registry(), AcrossCreator()
     assert registry.register_creator(creator, "")
-    for Across.outer, is_refused in ((1, False), (2, True)):
+    for is_new, Across.outer, is_refused in ((False, 1, False), (False, 2, True), (True, 1, False), (True, 2, True)):
         log, text, engine = Log(), "", None
         network = new_network(log)
         try:
-            layer = network.add_plugin_v3([network.add_input("x", trt.float32, (-1, 5))], [], Across())
+            x = network.add_input("x", trt.float32, (-1, 5))
+            layer = network.add_plugin(trtp.op.sample.across(x, Across.outer)) if is_new else network.add_plugin_v3([x], [], Across())
             network.mark_output(layer.get_output(0))
             engine = engine_of(network, profile=((1, 5), (4, 5), (9, 5)))
         except Exception as e:

@@ -14,10 +14,11 @@ from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, to_trt
 from ._names import PluginFieldType, TensorRTPhase
 from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTensorDesc, IDimensionExpr, IExprBuilder, IPluginCreator,
-                              IPluginV3, PluginTensorDesc, part)
+                              IPluginV3, PluginTensorDesc, part, refuse_inner_late)
 from ._registry import NUMPY_TYPES, PluginField, PluginFieldCollection_, get_plugin_registry
 
 STATE, OBJECT = "sinter_serialized", "sinter_object"
+
 
 def declared(kind):
     """How a field of a creator is declared; an empty value means that it was not given."""
@@ -71,17 +72,6 @@ def ranged(o):
 
 def fixed(o, sizes="max"):
     return description(o.dtype, getattr(o, sizes))
-
-
-def refuse_inner_late(output, shape):
-    """Results lie as at the largest size, and plugins write theirs without gaps: the two are one where nothing but axes of 1 is
-    further out than a size that the run decides."""
-    is_first = True
-    for axis, size in enumerate(shape):
-        known = size if not isinstance(size, IDimensionExpr) else size.get_constant_value() if size.is_constant() else None
-        if not is_first and getattr(size, "_is_late", False):
-            raise ValueError(f"output {output} has a size on axis {axis} that the run decides; only its first axis may have one")
-        is_first = is_first and known == 1
 
 
 class Bridge:
@@ -162,9 +152,12 @@ class Bridge:
                 dims = [plugin.get_output_dimensions(i, given, builder) for i in range(count)]
             if len(dtypes) != count or len(dims) != count:
                 raise ValueError(f"{len(dtypes)} types and {len(dims)} shapes of outputs, num_outputs is {count}")
-            for i, shape in enumerate(dims):
-                refuse_inner_late(i, shape)
-            return [(FROM_TRT[t], [d.dim if isinstance(d, IDimensionExpr) else d for d in shape]) for t, shape in zip(dtypes, dims)]
+            made = []
+            for i, (t, shape) in enumerate(zip(dtypes, dims)):
+                sizes = [d.dim if isinstance(d, IDimensionExpr) else d for d in shape]
+                refuse_inner_late(i, sizes, [getattr(d, "_is_late", False) for d in shape])
+                made.append((FROM_TRT[t], sizes))
+            return made
 
     def supports(self, inputs, outputs, **values):
         operands = inputs + outputs

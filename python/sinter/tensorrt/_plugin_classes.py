@@ -77,6 +77,16 @@ class IExprBuilder:
         return made
 
 
+def refuse_inner_late(output, sizes, is_late):
+    """Results lie as at the largest size, and plugins write theirs without gaps: the two are one where nothing but axes of 1 is
+    further out than a size that the run decides."""
+    is_first = True
+    for axis, (size, late) in enumerate(zip(sizes, is_late)):
+        if late and not is_first:
+            raise ValueError(f"output {output} has a size on axis {axis} that the run decides; only its first axis may have one")
+        is_first = is_first and (size.value if isinstance(size, Dim) else size) == 1
+
+
 # ---- version 2 ----
 
 class IPluginV2(IVersionedInterface):

@@ -24,6 +24,7 @@ from .._plugin import Dim, Plugin
 from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, NotAvailable, to_trt
 from ._names import DataType, TensorFormat
+from ._plugin_classes import refuse_inner_late
 
 registered = {}                 # (name, version, namespace) -> Definition
 
@@ -37,6 +38,7 @@ class ShapeExpr:
         self._dim = dim                         # a size; or a function that gives it, once outputs have their numbers
 
     dim = property(lambda self: self._dim() if callable(self._dim) else self._dim)
+    is_late = property(lambda self: callable(self._dim))    # the run decides it
 
     def _apply(self, function, other):
         if callable(self._dim) or isinstance(other, ShapeExpr) and callable(other._dim):
@@ -320,7 +322,12 @@ class Definition:
                 d.size = table.size(i, most)
         if len(found) != count:
             raise ValueError(f"{self.function.__name__} describes {len(found)} outputs, the node has {count}")
-        return [(FROM_TRT[d.dtype], [e.dim if isinstance(e, ShapeExpr) else e for e in d.shape_expr]) for d in found]
+        made = []
+        for i, d in enumerate(found):
+            sizes = [e.dim if isinstance(e, ShapeExpr) else e for e in d.shape_expr]
+            refuse_inner_late(i, sizes, [isinstance(e, ShapeExpr) and e.is_late for e in d.shape_expr])
+            made.append((FROM_TRT[d.dtype], sizes))
+        return made
 
     def _aliases(self, inputs, values):
         """output -> input, of outputs that share an input's memory."""
