@@ -324,6 +324,16 @@ const ir_node *rw_def(const rewriter *r, ir_value_id v, op_id op)
     return n->op == op && !n->is_dead ? n : NULL;
 }
 
+bool rw_swaps_last(const ir_node *transpose)
+{
+    const attr_ints *p = &((const attrs_transpose *)transpose->attrs)->perm;
+    const uint32_t rank = p->count;
+    if (rank < 2 || p->at[rank - 1] != (int64_t)rank - 2 || p->at[rank - 2] != (int64_t)rank - 1) return false;
+    for (uint32_t i = 0; i + 2 < rank; i++)
+        if (p->at[i] != (int64_t)i) return false;
+    return true;
+}
+
 ir_value_id rw_swap_last(rewriter *r, ir_value_id v)
 {
     const uint32_t rank = rw_value(r, v)->rank;

@@ -50,6 +50,8 @@ bool rw_is_float(const rewriter *r, ir_value_id v);
 /* Which operand of a commuting binary node is a uniform constant: value in *out and the other operand; 0: neither. */
 ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out);
 
+/* Does a transposition swap the last two axes and keep the others? */
+bool rw_swaps_last(const ir_node *transpose);
 /* v with its last two axes swapped. */
 ir_value_id rw_swap_last(rewriter *r, ir_value_id v);
 

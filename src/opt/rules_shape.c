@@ -292,12 +292,7 @@ static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
     bool found = false;
     for (uint32_t i = 0; i < 2; i++) {
         const ir_node *t = rw_def(r, in[i], OP_transpose);
-        const uint32_t rank = rw_value(r, in[i])->rank;
-        if (!t || rank < 2) continue;
-        const attr_ints *p = &((const attrs_transpose *)t->attrs)->perm;
-        bool swaps = p->at[rank - 1] == (int64_t)rank - 2 && p->at[rank - 2] == (int64_t)rank - 1;
-        for (uint32_t k = 0; k + 2 < rank; k++) swaps &= p->at[k] == (int64_t)k;
-        if (!swaps) continue;
+        if (!t || !rw_swaps_last(t)) continue;
         in[i] = t->in[0];
         if (i == 0) at.trans_a = !at.trans_a;
         else at.trans_b = !at.trans_b;

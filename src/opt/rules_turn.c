@@ -3,27 +3,17 @@
  *
  *   transpose(f(matmul(transpose(x), w) + b)) -> f(matmul(transpose(w), x) + transpose(b))
  *
- * Networks that mix tokens write their products so (MLP-Mixer, ResMLP, gMLP), one or several after each other. Without
- * the turns, the rows of x and of the result lie as the layers around have them, and kernels that want adjacent rows
- * take the product. Images are left alone: their channels may be innermost already, which is what the turns then say.
+ * f: functions of single elements, and further products with weights. Networks that mix tokens are written so
+ * (MLP-Mixer, ResMLP, gMLP). Without the transpositions, x and the result lie in memory as the layers around have them,
+ * and kernels for adjacent rows take the product. x must come from a product, from a function of rows, or from an
+ * input. An x that comes from images is left alone: its channels may be innermost in memory already, and then it is
+ * read as it lies.
  */
 #include "opt/rewrite.h"
 
-#include <string.h>
-
 enum { X };
-enum { LONGEST = 12 }; /* nodes of a chain */
-
-/* Does a transposition swap the last two axes and keep the others? */
-static bool swaps_last(const ir_node *n)
-{
-    const attr_ints *p = &((const attrs_transpose *)n->attrs)->perm;
-    const uint32_t rank = p->count;
-    if (rank < 2 || p->at[rank - 1] != (int64_t)rank - 2 || p->at[rank - 2] != (int64_t)rank - 1) return false;
-    for (uint32_t i = 0; i + 2 < rank; i++)
-        if (p->at[i] != (int64_t)i) return false;
-    return true;
-}
+/* Nodes of a chain, and nodes that are asked whether they are made by rows. */
+enum { LONGEST = 12, ASKED = 64 };
 
 static const ir_node *maker_of(const rewriter *r, ir_value_id v)
 {
@@ -31,37 +21,39 @@ static const ir_node *maker_of(const rewriter *r, ir_value_id v)
     return n && !rw_value(r, v)->producer_out ? rw_node(r, n) : NULL;
 }
 
-/* Is v made row by row, by a product or by a function of rows? */
-static bool is_of_rows(const rewriter *r, ir_value_id v, uint32_t left)
+/* Is v made row by row, by a product or by a function of rows? left: how many more nodes are asked. */
+static bool is_of_rows(const rewriter *r, ir_value_id v, uint32_t *left)
 {
     const ir_value *x = rw_value(r, v);
     if (!x->producer) return x->is_input;
     const ir_node *n = rw_node(r, x->producer);
     if (op_has(n->op, ROWWISE | CONTRACTION)) return !op_has(n->op, IMAGE);
-    if (!op_is_scalar(n->op) || !left) return false;
+    if (!op_is_scalar(n->op) || !*left) return false;
+    --*left;
     for (uint32_t i = 0; i < n->count_in; i++)
-        if (rw_same_shape(r, n->in[i], v) && is_of_rows(r, n->in[i], left - 1)) return true;
+        if (rw_same_shape(r, n->in[i], v) && is_of_rows(r, n->in[i], left)) return true;
     return false;
 }
 
-/* The left side of a product with constant weights, and whether it is turned. */
+/* A product of a matrix with constant weights? */
 static bool is_product(const rewriter *r, const ir_node *n)
 {
     return n->op == OP_matmul && ir_is_const(r->g, n->in[1]) && rw_value(r, n->in[1])->rank == 2 &&
            rw_value(r, n->in[0])->rank >= 2;
 }
 
-/* Can v be made with its last two axes swapped, and is there a product in what makes it? */
+/* Can v be made with its last two axes swapped? True: a chain of functions and products leads to a product whose left
+ * side is turned. left: nodes that the chain may still have. */
 static bool turns(const rewriter *r, ir_value_id v, uint32_t left)
 {
     const ir_node *n = maker_of(r, v);
     if (!n || !left || !rw_only(r, v)) return false;
     if (is_product(r, n)) {
         const ir_value_id x = n->in[0];
-        if (((const attrs_matmul *)n->attrs)->trans_a) return is_of_rows(r, x, LONGEST);
-        return turns(r, x, left - 1);
+        uint32_t asked = ASKED;
+        return ((const attrs_matmul *)n->attrs)->trans_a ? is_of_rows(r, x, &asked) : turns(r, x, left - 1);
     }
-    if (!op_is_scalar(n->op)) return false;
+    if (!op_is_scalar(n->op) || n->count_in > 3) return false;
     uint32_t whole = 0;
     for (uint32_t i = 0; i < n->count_in; i++) {
         if (ir_is_const(r->g, n->in[i])) continue;
@@ -70,7 +62,7 @@ static bool turns(const rewriter *r, ir_value_id v, uint32_t left)
     return whole == 1;
 }
 
-/* A constant operand of rank 0 to that of `like`, as it stands beside a turned value. */
+/* The constant that stands beside a value with its last two axes swapped, where `c` stands beside the value. */
 static ir_value_id constant_turned(rewriter *r, ir_value_id c)
 {
     const ir_value x = *rw_value(r, c);
@@ -79,6 +71,7 @@ static ir_value_id constant_turned(rewriter *r, ir_value_id c)
     return build_shaped(r->b, c, (dim[]){ x.dim[0], dim_const(r->g->dims, 1) }, 2);
 }
 
+/* v with its last two axes swapped, where `turns` says that it can be. */
 static ir_value_id turned(rewriter *r, ir_value_id v)
 {
     const ir_node_id id = rw_value(r, v)->producer;
@@ -89,8 +82,8 @@ static ir_value_id turned(rewriter *r, ir_value_id v)
         const ir_value_id w = at.trans_b ? n.in[1] : rw_swap_last(r, n.in[1]);
         return build_matmul(r->b, w, x, DEFAULTS(matmul));
     }
-    ir_value_id in[8];
-    for (uint32_t i = 0; i < n.count_in && i < COUNT_OF(in); i++)
+    ir_value_id in[3];
+    for (uint32_t i = 0; i < n.count_in; i++)
         in[i] = ir_is_const(r->g, n.in[i]) ? constant_turned(r, n.in[i]) : turned(r, n.in[i]);
     return build_again(r->b, id, in, n.count_in);
 }
@@ -98,7 +91,7 @@ static ir_value_id turned(rewriter *r, ir_value_id v)
 static ir_value_id turn_back(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    return swaps_last(n) && turns(r, m->v[X], LONGEST) ? turned(r, m->v[X]) : 0;
+    return rw_swaps_last(n) && turns(r, m->v[X], LONGEST) ? turned(r, m->v[X]) : 0;
 }
 
 /* clang-format off */
