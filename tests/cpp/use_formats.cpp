@@ -3,7 +3,7 @@
  * Then what programs in the shape of TensorRT's samples use beside: plugins registered after their network was made,
  * small floats of CUDA, NvUtils.h, and what is refused: algorithm selectors, Caffe and UFF models. test_cpp.py runs it.
  */
-#include "cpp_check.h"
+#include "cpp_device.h"
 
 #include <NvCaffeParser.h>
 #include <NvInfer.h>
@@ -31,37 +31,6 @@ class Logger : public ILogger {
         return last.find(text) != std::string::npos;
     }
 } logger;
-
-template <class T> using owned = std::unique_ptr<T>;
-
-/* Device memory that holds `values`. */
-template <class T> class Device {
-  public:
-    explicit Device(std::vector<T> const &values) : count_(values.size())
-    {
-        CHECK(cudaMalloc(&at_, count_ * sizeof(T)) == cudaSuccess);
-        CHECK(cudaMemcpy(at_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
-    }
-    ~Device()
-    {
-        cudaFree(at_);
-    }
-    Device(Device const &) = delete;
-    void *get() const
-    {
-        return at_;
-    }
-    std::vector<T> read() const
-    {
-        std::vector<T> made(count_);
-        CHECK(cudaMemcpy(made.data(), at_, count_ * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
-        return made;
-    }
-
-  private:
-    T *at_ = nullptr;
-    size_t count_;
-};
 
 static bool is(Dims const &d, std::vector<int64_t> const &wanted)
 {

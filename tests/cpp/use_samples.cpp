@@ -3,7 +3,7 @@
  * use_tensorrt.cpp: layers by their old names, names of weights, debug listeners, plugins whose output sizes the data
  * decide or that change an input in place, questions about a model, and CUDA's smaller headers. test_cpp.py compiles
  * and runs it: use_samples DIGITS.onnx SEVEN.npy PLUGIN.onnx. */
-#include "cpp_check.h"
+#include "cpp_device.h"
 
 #include <NvInfer.h>
 #include <NvInferPlugin.h>
@@ -27,31 +27,6 @@ class Logger : public ILogger {
         if (severity <= Severity::kERROR) std::printf("%s\n", msg);
     }
 } logger;
-
-template <class T> using owned = std::unique_ptr<T>;
-
-/* Device memory that holds `values`. */
-template <class T> class Device {
-  public:
-    explicit Device(std::vector<T> const &values) : count_(values.size())
-    {
-        CHECK(cudaMalloc(&at_, count_ * sizeof(T)) == cudaSuccess);
-        CHECK(cudaMemcpy(at_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
-    }
-    ~Device() { cudaFree(at_); }
-    Device(Device const &) = delete;
-    void *get() const { return at_; }
-    std::vector<T> read() const
-    {
-        std::vector<T> made(count_);
-        CHECK(cudaMemcpy(made.data(), at_, count_ * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
-        return made;
-    }
-
-  private:
-    T *at_ = nullptr;
-    size_t count_;
-};
 
 static owned<ICudaEngine> build(IBuilder &builder, INetworkDefinition &network, BuilderFlag flag = BuilderFlag::kTF32)
 {
