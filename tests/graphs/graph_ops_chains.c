@@ -195,8 +195,8 @@ static bool tokens_first(grow *g, const gop *op)
     return grow_transpose(g, y, (const int64_t[]){ 1, 0, 2 }) != G_NONE;
 }
 
-/* Tokens are mixed: turned, one or two products with weights, turned back; now and then something else reads on the
- * way. */
+/* Tokens are mixed: a transposition, one or two products with weights, the transposition back. Now and then another
+ * node reads the value between. */
 static bool mixer(grow *g, const gop *op)
 {
     (void)op;

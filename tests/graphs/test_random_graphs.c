@@ -3,8 +3,8 @@
  *
  *     graphs_test_random_graphs [--count N] [--seconds N] [--seed S] [--graph N] [--from N]
  *                               [--device cpu|reference|cuda] [--gpus N] [--tuned N] [--palette N] [--jobs N]
- *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--known N] [--reduce] [--save DIR]
- * [--every N] [--dump DIR]
+ *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--known N] [--reduce]
+ *                               [--save DIR] [--every N] [--dump DIR]
  *                               [--file GRAPH...] [--print] [--rewrite export|simplify] [--coverage FILE]
  *
  * --seconds: no graph is begun after so many; without --count, there is no other end. --every: seconds between lines of
