@@ -19,6 +19,7 @@ typedef struct job {
     uint32_t seen[TILES];
     uint32_t active[WORKERS];
     uint32_t bad, seed;
+    uint32_t came; /* a bit for each worker that took a tile */
     load load;
     struct job *inner; /* handed out by each tile that 37 divides */
 } job;
@@ -59,6 +60,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         __atomic_add_fetch(&j->active[worker], 1, __ATOMIC_RELAXED) != 1)
         __atomic_add_fetch(&j->bad, 1, __ATOMIC_RELAXED);
     if (begin >= end) __atomic_add_fetch(&j->bad, 1, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&j->came, 1u << worker % WORKERS, __ATOMIC_RELAXED);
     for (uint32_t i = begin; i < end; i++) {
         j->seen[i]++;
         tile_spend(j, i, worker);
@@ -250,7 +252,18 @@ static void is_shared(void)
     }
 }
 
-/* A child has none of its parent's workers: the caller does all, and a new pool is made. */
+/* Runs jobs until every worker has taken a tile of one. */
+static void wait_for_workers(job *j, cpu_pool *pool)
+{
+    const parallel *p = cpu_pool_parallel(pool);
+    for (uint32_t came = 0; came != (1u << p->threads) - 1; came |= j->came) {
+        CHECK(run_once(j, p, 100, LOAD_EVEN, 1));
+        (void)usleep(100);
+    }
+}
+
+/* A child has none of its parent's workers: the caller does all, and a new pool is made. No worker may still be
+ * starting at the fork: AddressSanitizer allocates there, and a child never gets a lock that its allocator held. */
 static void survives_a_fork(void)
 {
     env e;
@@ -259,7 +272,7 @@ static void survives_a_fork(void)
     static job j;
     const cpu_pool_options o = { .threads = 3, .spin_ns = 1000 };
     if (!CHECK_EQ(cpu_pool_take(&e, &o, &pool), SINTER_OK)) return;
-    CHECK(run_once(&j, cpu_pool_parallel(pool), 100, LOAD_EVEN, 1));
+    wait_for_workers(&j, pool);
     const pid_t child = fork();
     if (child == 0) {
         bool ok = cpu_pool_begin(pool) == NULL;
