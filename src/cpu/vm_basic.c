@@ -4,6 +4,9 @@
 #include "cpu/vm.h"
 
 #include "core/dtype.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 #define ARGS const vm_op *op, void *d_, const void *a_, const void *b_, const void *c_, int64_t n
 
@@ -55,6 +58,93 @@ static void general(ARGS)
         }
         put((sinter_dtype)op->to, d_, i, v);
     }
+}
+
+/* ---- floats of 8 bits, which registers hold as f32 ---- */
+
+static bool is_f8(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E4M3FNUZ || type == SINTER_DTYPE_F8E5M2 ||
+           type == SINTER_DTYPE_F8E5M2FNUZ;
+}
+
+typedef struct f8_format {
+    sinter_dtype type;
+    bool saturates, has_negative_zero;
+    uint32_t mantissa, lowest; /* bits; of the exponent of the least normal number, where f32 has it */
+    float max;
+} f8_format;
+
+static f8_format f8_of(sinter_dtype type, bool saturates)
+{
+    const bool is_e4m3 = type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E4M3FNUZ;
+    f8_format f = {
+        type, saturates, type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E5M2, is_e4m3 ? 3 : 2, 0, 0
+    };
+    uint8_t code = 1;
+    const float least = (float)dtype_load_f64(type, &code, 0);
+    memcpy(&f.lowest, &least, sizeof least);
+    f.lowest += f.mantissa << 23;
+    dtype_store_f8(type, &code, 0, (double)INFINITY, true);
+    f.max = (float)dtype_load_f64(type, &code, 0);
+    return f;
+}
+
+/* One rounding: a sum with 3/2 times a power of two keeps as many bits behind the leading one as the type has. */
+static inline float f8_round(const f8_format *f, float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t own = bits & 0x7f800000u, exponent = own < f->lowest ? f->lowest : own;
+    if (fabsf(x) <= f->max) {
+        const uint32_t sum_bits = (exponent + ((23 - f->mantissa) << 23)) | 0x400000u;
+        float sum;
+        memcpy(&sum, &sum_bits, sizeof sum);
+        const float r = (x + sum) - sum;
+        return f->has_negative_zero ? copysignf(r, x) : r;
+    }
+    if (f->saturates && fabsf(x) <= FLT_MAX) return copysignf(f->max, x);
+    uint8_t code;
+    dtype_store_f8(f->type, &code, 0, (double)x, f->saturates);
+    return (float)dtype_load_f64(f->type, &code, 0);
+}
+
+static void cast_f8(ARGS)
+{
+    (void)b_, (void)c_;
+    const f8_format f = f8_of((sinter_dtype)op->to, op->op == OP_cast);
+    float *d = d_;
+    const float *a = a_;
+    for (int64_t i = 0; i < n; i++) d[i] = f8_round(&f, a[i]);
+}
+
+static void quantize_f8(ARGS)
+{
+    const f8_format f = f8_of((sinter_dtype)op->to, true);
+    float *d = d_;
+    const float *a = a_, *b = b_, *c = c_;
+    for (int64_t i = 0; i < n; i++) {
+        const float q = a[i] / b[i];
+        d[i] = f8_round(&f, c[i] == 0 ? q : (float)((double)q + (double)c[i]));
+    }
+}
+
+static void dequantize_f8(ARGS)
+{
+    (void)op;
+    float *d = d_;
+    const float *a = a_, *b = b_, *c = c_;
+    for (int64_t i = 0; i < n; i++) d[i] = (float)(((double)a[i] - (double)c[i]) * (double)b[i]);
+}
+
+static vm_fn *of_codes(const vm_op *op)
+{
+    const bool is_f32 = vm_class_of((sinter_dtype)op->from) == VM_F32 &&
+                        vm_class_of((sinter_dtype)op->arg_type[1]) == VM_F32 &&
+                        vm_class_of((sinter_dtype)op->arg_type[2]) == VM_F32;
+    if (is_f32 && op->op == OP_quantize && is_f8((sinter_dtype)op->to)) return quantize_f8;
+    if (is_f32 && op->op == OP_dequantize && op->to == SINTER_DTYPE_F32) return dequantize_f8;
+    return general;
 }
 
 #define LOOP2(name, type, result, value)                                                                               \
@@ -342,13 +432,13 @@ static vm_fn *of_cast(const vm_op *op)
                : from == VM_I32           ? i32_to_f64
                : type != SINTER_DTYPE_U64 ? i64_to_f64
                                           : general;
-    default: return general;
+    default: return from == VM_F32 && is_f8((sinter_dtype)op->to) ? cast_f8 : general;
     }
 }
 
 vm_fn *vm_basic_of(const vm_op *op)
 {
-    if (op->op == OP_quantize || op->op == OP_dequantize) return general;
+    if (op->op == OP_quantize || op->op == OP_dequantize) return of_codes(op);
     if (op->op == OP_cast || op->op == OP_cast_wrap) return of_cast(op);
     switch (vm_class_of((sinter_dtype)op->from)) {
     case VM_F64: return of_f64(op);

@@ -169,6 +169,12 @@ static vm_fn *integer_of(const vm_set *set, const vm_op *op)
     return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op] : NULL;
 }
 
+/* Types that the level's loops round to. */
+static bool is_vector_float(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F32 || type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16;
+}
+
 /* Picks the loop of a computing instruction; scalar arguments that it cannot take as one element are asked for in full.
  */
 static void choose(binder *b, vm_op *op)
@@ -192,13 +198,13 @@ static void choose(binder *b, vm_op *op)
         else if (from == VM_F32 && to == SINTER_DTYPE_F16) op->fn = set->round_f16;
         else if (from == VM_F32 && to == SINTER_DTYPE_BF16) op->fn = set->round_bf16;
     } else if (op->op == OP_quantize) {
-        if (from == VM_F32 && op->arg_type[1] == SINTER_DTYPE_F32 &&
+        if (from == VM_F32 && vm_class_of((sinter_dtype)op->arg_type[1]) == VM_F32 &&
             vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32 && sinter_dtype_bits((sinter_dtype)op->to) <= 16 &&
             dtype_is_int((sinter_dtype)op->to))
             op->fn = set->quantize;
     } else if (op->op == OP_dequantize) {
-        if (from == VM_I32 && op->from != SINTER_DTYPE_I32 && op->arg_type[1] == SINTER_DTYPE_F32 &&
-            op->to == SINTER_DTYPE_F32 && vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32)
+        if (from == VM_I32 && op->from != SINTER_DTYPE_I32 && vm_class_of((sinter_dtype)op->arg_type[1]) == VM_F32 &&
+            is_vector_float((sinter_dtype)op->to) && vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32)
             op->fn = set->dequantize;
     } else if (from == VM_F32 && op->op == OP_where) {
         op->fn = set->where;

@@ -294,6 +294,13 @@ static void binary(maker *m, const vm_op *op)
     push(m, form[2 + is_reversed])->a = ref;
 }
 
+/* What a step of f32 gave, in the type of its op. */
+static void round_to(maker *m, uint8_t type)
+{
+    if (type == SINTER_DTYPE_F16) push(m, m->set->step[VM_STEP_ROUND_F16]);
+    if (type == SINTER_DTYPE_BF16) push(m, m->set->step[VM_STEP_ROUND_BF16]);
+}
+
 static bool ternary(maker *m, const vm_op *op)
 {
     const vm_set *set = m->p->set;
@@ -313,6 +320,7 @@ static bool ternary(maker *m, const vm_op *op)
         vm_step *s = push(m, m->set->step[VM_STEP_DEQUANTIZE_EACH]);
         s->a = scale;
         s->b = zero;
+        round_to(m, op->to);
         return true;
     }
     if (!is_imm(m, b) || !is_imm(m, c) || is_imm(m, a) || m->home[a] == HOME_SCALAR) return false;
@@ -321,7 +329,7 @@ static bool ternary(maker *m, const vm_op *op)
         if (y <= z || y > z) id = VM_STEP_CLIP; /* not where a bound is NaN */
     } else if (op->fn == set->ternary[OP_hard_sigmoid][1] && op->op == OP_hard_sigmoid) {
         id = VM_STEP_HARD_SIGMOID;
-    } else if ((op->fn == set->quantize || op->fn == set->dequantize) && is_f32_imm(m, b)) {
+    } else if ((op->fn == set->quantize || op->fn == set->dequantize) && is_imm(m, b)) {
         int64_t min = 0, max = 0;
         if (op->fn == set->quantize) dtype_int_range((sinter_dtype)op->to, &min, &max);
         lo = (float)min;
@@ -336,6 +344,7 @@ static bool ternary(maker *m, const vm_op *op)
     s->imm[1] = z;
     s->imm[2] = lo;
     s->imm[3] = hi;
+    if (id == VM_STEP_DEQUANTIZE) round_to(m, op->to);
     return true;
 }
 

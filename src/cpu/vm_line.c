@@ -135,7 +135,7 @@ static vm_rows_fn *rows_affine(const vm_program *p, const vm_op *first, const vm
 /* Rows of codes, with a scale and perhaps a zero point each. */
 static vm_rows_fn *rows_codes(const vm_program *p, const vm_op *op, vm_line *l)
 {
-    if (op->arity != 3 || op->fn != p->set->dequantize) return NULL;
+    if (op->arity != 3 || op->fn != p->set->dequantize || op->to != SINTER_DTYPE_F32) return NULL;
     const vm_operand *x = loaded(p, op->arg[0], &l->x), *scale = loaded(p, op->arg[1], &l->of[0]);
     if (!is_along(p, x) || !is_one_a_row(p, scale) || scale->dtype != SINTER_DTYPE_F32) return NULL;
     const vm_operand *zero = loaded(p, op->arg[2], &l->of[1]);

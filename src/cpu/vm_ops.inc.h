@@ -238,18 +238,6 @@ static void quantize(ARGS)
     }
 }
 
-static void dequantize(ARGS)
-{
-    UNUSED();
-    float *d = d_;
-    const int32_t *a = a_, *c = c_;
-    const float *b = b_;
-    int64_t i = 0;
-    for (; i + VEC_LANES <= n; i += VEC_LANES)
-        v_store(d + i, v_mul(vi_to_f32(vi_sub(vi_load(a + i), vi_load(c + i))), v_load(b + i)));
-    for (; i < n; i++) d[i] = (float)(a[i] - c[i]) * b[i];
-}
-
 #define ROUND_TRIP(name, quotient)                                                                        \
     static void round_trip_##name(ARGS)                                                                   \
     {                                                                                                     \
@@ -321,6 +309,20 @@ static void int_to_float(ARGS)
     }
 ROUND_TO(f16, v_load_f16, v_store_f16)
 ROUND_TO(bf16, v_load_bf16, v_store_bf16)
+
+static void dequantize(ARGS)
+{
+    UNUSED();
+    float *d = d_;
+    const int32_t *a = a_, *c = c_;
+    const float *b = b_;
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES)
+        v_store(d + i, v_mul(vi_to_f32(vi_sub(vi_load(a + i), vi_load(c + i))), v_load(b + i)));
+    for (; i < n; i++) d[i] = (float)(a[i] - c[i]) * b[i];
+    if (op->to == SINTER_DTYPE_F16) round_f16(op, d, d, b, d, n);
+    if (op->to == SINTER_DTYPE_BF16) round_bf16(op, d, d, b, d, n);
+}
 
 /* ---- memory to registers and back ---- */
 #define LOAD(name, from, to, vload, vstore)                                                  \

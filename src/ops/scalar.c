@@ -285,7 +285,9 @@ static scalar dequantize(sinter_dtype from, sinter_dtype to, const scalar *arg)
     if (dtype_is_float(from)) q = arg[0].f - arg[2].f;
     else if (from == SINTER_DTYPE_U64) q = (double)(uint64_t)arg[0].i - (double)(uint64_t)arg[2].i;
     else q = (double)arg[0].i - (double)arg[2].i;
-    return cast(SINTER_DTYPE_F64, to, real(q * arg[1].f), true);
+    /* The product has the precision of f32, too, before it is rounded to fewer bits. */
+    const double product = q * arg[1].f;
+    return cast(SINTER_DTYPE_F64, to, real(to == SINTER_DTYPE_F64 ? product : (double)(float)product), true);
 }
 
 scalar scalar_eval(op_id op, sinter_dtype from, sinter_dtype to, const scalar *arg)

@@ -222,19 +222,76 @@ static void runs_casts_and_quantisation(void)
             }
         }
         static const sinter_dtype q[] = { SINTER_DTYPE_I8, SINTER_DTYPE_U8, SINTER_DTYPE_I16, SINTER_DTYPE_I32 };
-        for (size_t i = 0; i < COUNT_OF(q); i++) {
+        static const sinter_dtype scales[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F16, SINTER_DTYPE_BF16 };
+        for (size_t i = 0; i < COUNT_OF(q) * COUNT_OF(scales); i++) {
             char program[256];
-            const sinter_dtype up[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F32, q[i] },
-                               down[] = { q[i], SINTER_DTYPE_F32, q[i] };
+            const sinter_dtype code = q[i % COUNT_OF(q)], real = scales[i / COUNT_OF(q)];
+            const sinter_dtype up[] = { real, real, code }, down[] = { code, real, code };
             const int64_t dim_at[2] = { 9, 133 };
-            const char *t = sinter_dtype_name(q[i]);
+            const char *t = sinter_dtype_name(code), *r = sinter_dtype_name(real);
             (void)snprintf(program, sizeof program,
-                           "a=load 0 : f32; b=load 1 : f32; z=load 2 : %s; c=quantize a b z : %s; store 0 c", t, t);
-            (void)run_case(&f, isa, program, 3, up, q[i], 2, dim_at, 20, 0);
+                           "a=load 0 : %s; b=load 1 : %s; z=load 2 : %s; c=quantize a b z : %s; store 0 c", r, r, t, t);
+            (void)run_case(&f, isa, program, 3, up, code, 2, dim_at, 20, 0);
             (void)snprintf(program, sizeof program,
-                           "a=load 0 : %s; b=load 1 : f32; z=load 2 : %s; c=dequantize a b z : f32; store 0 c", t, t);
-            (void)run_case(&f, isa, program, 3, down, SINTER_DTYPE_F32, 2, dim_at, 20, 0);
+                           "a=load 0 : %s; b=load 1 : %s; z=load 2 : %s; c=dequantize a b z : %s; store 0 c", t, r, t,
+                           r);
+            (void)run_case(&f, isa, program, 3, down, real, 2, dim_at, 20, 0);
+            (void)snprintf(
+                program, sizeof program,
+                "a=load 0 : %s; b=imm 0.25 : %s; z=imm 3 : %s; c=quantize a b z : %s; d=dequantize c b z : %s; "
+                "store 0 d",
+                r, r, t, t, r);
+            (void)run_case(&f, isa, program, 1, up, real, 2, dim_at, 20, 0);
         }
+        static const sinter_dtype f8[] = { SINTER_DTYPE_F8E4M3FN, SINTER_DTYPE_F8E4M3FNUZ, SINTER_DTYPE_F8E5M2,
+                                           SINTER_DTYPE_F8E5M2FNUZ };
+        for (size_t i = 0; i < COUNT_OF(f8); i++) {
+            char program[256];
+            const char *t = sinter_dtype_name(f8[i]);
+            static const double sizes[] = { 1e-4, 0.1, 20, 3000, 1e6 };
+            for (size_t k = 0; k < COUNT_OF(sizes); k++) {
+                const sinter_dtype x[] = { SINTER_DTYPE_F32 };
+                const int64_t dim_at[2] = { 9, 133 };
+                (void)snprintf(program, sizeof program,
+                               "a=load 0 : f32; b=imm 0.75 : f32; z=imm 0 : %s; c=quantize a b z : %s; "
+                               "d=dequantize c b z : f32; store 0 d",
+                               t, t);
+                (void)run_case(&f, isa, program, 1, x, SINTER_DTYPE_F32, 2, dim_at, sizes[k], 0);
+                (void)snprintf(program, sizeof program, "a=load 0 : f32; b=cast a : %s; c=cast b : f32; store 0 c", t);
+                (void)run_case(&f, isa, program, 1, x, SINTER_DTYPE_F32, 2, dim_at, sizes[k], 0);
+            }
+        }
+    }
+    arena_deinit(&f.a);
+}
+
+/* Loops for codes and small floats: without one, each element costs a call of scalar_eval. */
+static void codes_have_loops(void)
+{
+    fixture f;
+    fixture_init(&f);
+    static const char *const programs[] = {
+        "a=load 0 : f16; b=imm 0.5 : f16; z=imm 3 : u8; c=quantize a b z : u8; d=dequantize c b z : f16; store 0 d",
+        "a=load 0 : f16; b=imm 0.5 : f16; z=imm 3 : i16; c=quantize a b z : i16; d=dequantize c b z : f16; store 0 d",
+        "a=load 0 : bf16; b=imm 0.5 : bf16; z=imm 3 : i8; c=quantize a b z : i8; d=dequantize c b z : bf16; store 0 d",
+        "a=load 0 : f32; b=imm 0.5 : f32; z=imm 0 : f8e4m3fn; c=quantize a b z : f8e4m3fn; d=dequantize c b z : f32; "
+        "store 0 d",
+    };
+    static const sinter_dtype type[] = { SINTER_DTYPE_F16, SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F32 };
+    const vm_op unknown = { .op = OP_erf, .from = SINTER_DTYPE_F64, .to = SINTER_DTYPE_F64 };
+    for (size_t i = 0; i < COUNT_OF(programs); i++) {
+        scan s = scan_of(programs[i], strlen(programs[i]));
+        expr *x = NULL;
+        const char *why = NULL;
+        if (!CHECK(expr_parse(&f.a, &s, &x, &why))) continue;
+        const int64_t dim_at[1] = { 500 };
+        view in, out;
+        CHECK(view_init(&in, type[i], 1, dim_at, NULL));
+        CHECK(view_init(&out, type[i], 1, dim_at, NULL));
+        vm_program *p = arena_alloc(&f.a, sizeof *p + vm_room(x), 64);
+        CHECK_EQ(vm_bind(&f.e, p, p + 1, ISA_PLAIN, x, 1, dim_at, NULL, false, &in, &out), SINTER_OK);
+        for (uint32_t k = 0; k < p->op_count; k++)
+            CHECK(p->op[k].kind != VM_COMPUTE || p->op[k].fn != vm_basic_of(&unknown));
     }
     arena_deinit(&f.a);
 }
@@ -498,8 +555,13 @@ static void runs_integer_blocks(void)
     arena_deinit(&f.a);
 }
 
-static const test tests[] = { T(runs_every_function),  T(runs_casts_and_quantisation),
-                              T(runs_random_programs), T(runs_types),
-                              T(runs_integers),        T(runs_blocks),
-                              T(runs_integer_blocks),  { 0 } };
+static const test tests[] = { T(runs_every_function),
+                              T(runs_casts_and_quantisation),
+                              T(codes_have_loops),
+                              T(runs_random_programs),
+                              T(runs_types),
+                              T(runs_integers),
+                              T(runs_blocks),
+                              T(runs_integer_blocks),
+                              { 0 } };
 TEST_MAIN(tests)
