@@ -83,6 +83,8 @@ ir_value_id quirk_text_index(onnx_call *c, ir_value_id x);
 /* Converts a node that moves elements, some of which are text. */
 void        quirk_move_bytes(onnx_call *c, onnx_convert convert);
 bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
+ir_value_id quirk_random(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
+                         uint32_t rank);        /* seeded as the node's attribute says */
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);
 ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_value_id x_zero, ir_value_id w_zero);

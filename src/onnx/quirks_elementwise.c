@@ -276,20 +276,44 @@ void convert_bit_shift(onnx_call *c)
     c->out[0] = build_binary(&c->b, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
 }
 
+/* While training: elements stay by chance, 1 / (1 - ratio) times what they were. `training` 0: it always is. */
+static void drop(onnx_call *c, ir_value_id x, ir_value_id ratio, ir_value_id training)
+{
+    ir_builder *b = &c->b;
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, d);
+    const ir_value_id share = ratio ? quirk_scalar_in(c, build_typed(b, ratio, SINTER_DTYPE_F32))
+                                    : build_scalar(b, SINTER_DTYPE_F32, 0.5),
+                      dice = quirk_random(c, false, 0, 1, SINTER_DTYPE_F32, d, rank),
+                      one = build_scalar(b, SINTER_DTYPE_F32, 1), zero = build_scalar_like(b, x, 0),
+                      factor = build_typed(b, build_div(b, one, build_sub(b, one, share)), call_type(c, x));
+    ir_value_id stays = build_not(b, build_lt(b, dice, share));
+    c->out[0] = build_where(b, stays, build_mul(b, x, factor), zero);
+    if (training) {
+        training = quirk_scalar_in(c, training);
+        c->out[0] = build_where(b, training, c->out[0], x);
+        stays = build_or(b, stays, build_not(b, training));
+    }
+    if (call_wants(c, 1)) c->out[1] = stays;
+}
+
 void convert_dropout(onnx_call *c) /* arg 1: com.microsoft's BiasDropout: bias and residual come in between */
 {
     ir_value_id x = call_in(c, 0);
     const uint32_t first = c->arg ? 3 : 1;
     const bool is_new = c->arg || c->version >= 12;
-    const ir_value_id training = is_new ? call_in(c, first + 1) : 0;
-    double on = 0, ratio = 0.5;
+    const ir_value_id ratio = is_new ? call_in(c, first) : 0, training = is_new ? call_in(c, first + 1) : 0;
+    double on = 0, share = 0.5;
+    if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     if (c->arg) x = build_add(&c->b, x, call_in(c, 1));
     if (c->arg && call_in(c, 2)) x = build_add(&c->b, x, call_in(c, 2));
-    if (training && !ir_const_scalar(c->b.g, training, &on))
-        REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
-    if (call_in(c, first) && is_new && on != 0 && !ir_const_scalar(c->b.g, call_in(c, first), &ratio))
-        REJECT(c, UNSUPPORTED, "ratio is computed while the model runs");
-    if (on != 0 && ratio != 0) REJECT(c, UNSUPPORTED, "training mode");
+    if (c->b.status) return;
+    const bool is_known = !training || ir_const_scalar(c->b.g, training, &on);
+    if (ratio) ir_const_scalar(c->b.g, ratio, &share);
+    if ((!is_known || on != 0) && share != 0) {
+        drop(c, x, ratio, is_known ? 0 : training);
+        return;
+    }
     c->out[0] = c->arg ? x : build_identity(&c->b, x);
     if (!call_wants(c, 1)) return;
     dim d[SINTER_RANK_MAX];

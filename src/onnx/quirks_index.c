@@ -116,8 +116,15 @@ void convert_compress(onnx_call *c)
 {
     attrs_compress *a = DEFAULTS(compress);
     const ir_value_id x = call_in(c, 0);
+    ir_value_id condition = call_in(c, 1);
+    dim d[SINTER_RANK_MAX];
     a->axis = call_attr(c, "axis") ? call_axis(c, call_int(c, "axis", 0), call_rank(c, x)) : -1;
-    c->out[0] = build_compress(&c->b, x, call_in(c, 1), a);
+    if (condition && call_rank(c, condition) != 1) { /* a mask of x's shape; ONNX Runtime reads it flat */
+        const uint32_t rank = call_shape(c, condition, d);
+        const dim all = dim_product(c->b.g->dims, d, rank);
+        condition = build_shaped(&c->b, condition, &all, 1);
+    }
+    c->out[0] = build_compress(&c->b, x, condition, a);
 }
 
 void convert_unique(onnx_call *c) /* arg 1: com.microsoft's, without the indices of what comes first */
@@ -284,17 +291,19 @@ void convert_eye_like(onnx_call *c)
 }
 
 /* ---- random ---- */
-static ir_value_id random_of(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
-                             uint32_t rank)
+ir_value_id quirk_random(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
+                         uint32_t rank)
 {
     attrs_random *a = DEFAULTS(random);
-    const double seed = call_real(c, "seed", 0);
-    int64_t bits = 0;
-    memcpy(&bits, &seed, sizeof bits);
+    const onnx_attr *seed = call_attr(c, "seed"); /* Dropout's is an integer */
+    const bool is_int = seed && seed->type == ONNX_INT;
+    const double number = seed && !is_int ? call_real(c, "seed", 0) : 0;
+    int64_t bits = is_int ? call_int(c, "seed", 0) : 0;
+    if (!is_int) memcpy(&bits, &number, sizeof bits);
     a->normal = normal;
     a->low = low;
     a->high = high;
-    a->seed = call_attr(c, "seed") ? bits : (int64_t)c->b.g->node.count; /* different nodes, different numbers */
+    a->seed = seed ? bits : (int64_t)c->b.g->node.count; /* different nodes, different numbers */
     a->type = type;
     a->shape = build_dims(&c->b, d, rank);
     return build_random(&c->b, 0, a);
@@ -321,8 +330,8 @@ void convert_random(onnx_call *c) /* arg: 1 normal, 2 like an input */
         }
     }
     if (c->b.status) return;
-    c->out[0] = random_of(c, normal, normal ? call_real(c, "mean", 0) : call_real(c, "low", 0),
-                          normal ? call_real(c, "scale", 1) : call_real(c, "high", 1), type, d, rank);
+    c->out[0] = quirk_random(c, normal, normal ? call_real(c, "mean", 0) : call_real(c, "low", 0),
+                             normal ? call_real(c, "scale", 1) : call_real(c, "high", 1), type, d, rank);
 }
 
 /* The largest of logits plus Gumbel's noise is a class drawn by its probability. */
@@ -337,7 +346,7 @@ void convert_multinomial(onnx_call *c)
         REJECT(c, INVALID_MODEL, "%lld samples of an input of rank %u", (long long)samples, call_rank(c, x));
     if (c->b.status) return;
     const dim noise[3] = { d[0], call_k(c, samples), d[1] };
-    const ir_value_id dice = random_of(c, false, 0, 1, SINTER_DTYPE_F32, noise, 3),
+    const ir_value_id dice = quirk_random(c, false, 0, 1, SINTER_DTYPE_F32, noise, 3),
                       gumbel = build_neg(b, build_log(b, build_neg(b, build_log(b, dice))));
     attrs_arg_reduce *a = DEFAULTS(arg_reduce);
     a->is_max = 1;
@@ -355,6 +364,6 @@ void convert_bernoulli(onnx_call *c)
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     if (c->b.status) return;
     const sinter_dtype type = call_attr(c, "dtype") ? call_dtype(c, call_int(c, "dtype", 1)) : call_type(c, x);
-    const ir_value_id dice = random_of(c, false, 0, 1, call_type(c, x), d, rank);
+    const ir_value_id dice = quirk_random(c, false, 0, 1, call_type(c, x), d, rank);
     c->out[0] = build_typed(&c->b, build_lt(&c->b, dice, x), type);
 }

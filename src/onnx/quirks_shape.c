@@ -14,6 +14,7 @@ static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, 
     dim_table *t = c->b.g->dims;
     dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX], others = call_k(c, 1);
     const uint32_t rank = call_shape(c, x, from);
+    const bool has_elements = dim_range_of(t, dim_product(t, from, rank)).min > 0;
     uint32_t open = UINT32_MAX;
     if (count > SINTER_RANK_MAX) {
         REJECT(c, UNSUPPORTED, "a shape of rank %u; up to %d is supported", count, SINTER_RANK_MAX);
@@ -33,6 +34,11 @@ static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, 
             if (i >= rank) REJECT(c, INVALID_MODEL, "the shape copies axis %u of a tensor of rank %u", i, rank);
             to[i] = i < rank ? from[i] : shape[i];
         }
+        /* A size that turns out to be 0 while the model runs copies, too. It matters where x has elements. */
+        if (!is_const && !zero_is_zero && i < rank && has_elements && dim_is_late(t, shape[i]) &&
+            dim_range_of(t, shape[i]).min <= 0)
+            to[i] =
+                dim_add(t, shape[i], dim_mul(t, from[i], dim_sub(t, call_k(c, 1), dim_min(t, shape[i], call_k(c, 1)))));
         others = dim_mul(t, others, to[i]);
     }
     if (open != UINT32_MAX) {

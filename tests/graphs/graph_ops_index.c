@@ -191,7 +191,10 @@ static bool compress(grow *g, const gop *op)
     const bool is_flat = grow_one_in(g, 3);
     /* Now and then of another length than the axis. */
     const gsize d = grow_one_in(g, 4) ? grow_size(g) : grow_dim(g, x, axis);
-    const uint32_t condition = grow_shaped(g, SINTER_DTYPE_BOOL, &d, 1), n = grow_begin(g, op->name);
+    const bool is_mask = is_flat && grow_one_in(g, 3); /* of the input's shape: read as it lies */
+    const uint32_t condition =
+                       is_mask ? grow_fellow(g, x, SINTER_DTYPE_BOOL) : grow_shaped(g, SINTER_DTYPE_BOOL, &d, 1),
+                   n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, condition);
     if (!is_flat) grow_int(g, n, "axis", axis);
