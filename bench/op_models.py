@@ -57,6 +57,13 @@ def conv(channels, size, out, kernel=3, stride=1, pad=None, groups=1, dilation=1
                      "dilations": [dilation] * rank})
 
 
+def conv_line(channels, height, width, out, down=False, terms=3):
+    """A filter along one of two axes."""
+    return model_of("Conv", [("x", F, [1, channels, height, width])], [("y", F, [1, out, height, width])],
+                    {"w": normal(out, channels, terms, 1) if down else normal(out, channels, 1, terms), "b": normal(out)},
+                    {"pads": [terms // 2, 0] * 2 if down else [0, terms // 2] * 2})
+
+
 def conv_transpose(channels, size, out, kernel=2, stride=2, pad=0, rank=2, groups=1):
     result = (size - 1) * stride + kernel - 2 * pad
     return model_of("ConvTranspose", [("x", F, [1, channels] + [size] * rank)],
@@ -359,6 +366,17 @@ PROBLEMS = [
     ("conv", "8 images 3x3 64 28x28", lambda: conv(64, 28, 64, images=8)),
     ("conv", "3 dims 3x3x3 16 32", lambda: conv(16, 32, 16, rank=3)),
     ("conv", "1 dim 9 80 to 128 1000", lambda: conv(80, 1000, 128, kernel=9, rank=1)),
+    ("conv", "1 dim 3 64 16000", lambda: conv(64, 16000, 64, rank=1)),
+    ("conv", "1 dim 3 80 to 384 3000", lambda: conv(80, 3000, 384, rank=1)),
+    ("conv", "1 dim 3 256 100", lambda: conv(256, 100, 256, rank=1)),
+    ("conv", "1 dim 3 dilation 4 128 2000", lambda: conv(128, 2000, 128, dilation=4, rank=1)),
+    ("conv", "1x3 384 8x8", lambda: conv_line(384, 8, 8, 384)),
+    ("conv", "3x1 128 64x128", lambda: conv_line(128, 64, 128, 128, True)),
+    ("conv", "1x3 64 128x256", lambda: conv_line(64, 128, 256, 64)),
+    ("conv", "5x5 48 to 64 35x35", lambda: conv(48, 35, 64, kernel=5)),
+    ("conv", "5x5 64 to 192 27x27", lambda: conv(64, 27, 192, kernel=5)),
+    ("conv", "1 dim 5 128 500", lambda: conv(128, 500, 128, kernel=5, rank=1)),
+    ("conv", "5x1 128 17x17", lambda: conv_line(128, 17, 17, 128, True, 5)),
     ("conv", "transposed 2x2 256 to 128 28x28", lambda: conv_transpose(256, 28, 128)),
     ("conv", "transposed 4x4 stride 2 64 to 32 33x33", lambda: conv_transpose(64, 33, 32, 4, 2, 1)),
     ("depthwise", "3x3 96 112x112 stride 2", lambda: conv(96, 112, 96, groups=96, stride=2)),

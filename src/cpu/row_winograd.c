@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_winograd.c - two-dimensional convolution with 3x3 filters at stride 1 by Winograd's transforms: fewer products
- * than the direct kernel, larger filters, results that differ more. Which one is faster the clock decides. */
+/* row_winograd.c - convolution over one axis or two with filters of three or five terms (or one, along an axis of two) at
+ * stride 1 by Winograd's transforms: fewer products than the direct kernel, larger filters, results that differ more.
+ * Which one is faster the clock decides. An image of one axis is one of height 1. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/winograd.h"
-
-enum { RANK = 4 };
-static const uint8_t channels_last[SINTER_RANK_MAX] = { 0, 2, 3, 1 };
 
 static winograd_tactic tactic_of(const tactic *t)
 {
@@ -27,11 +25,13 @@ static winograd_shape shape_of(const problem *p, bool is_max)
     const problem_operand *x = &p->in[0], *y = &p->out[0];
     winograd_shape s = { .c_in = x->dim[1].max, .c_out = p->in[1].dim[0].max };
     s.images = is_max ? x->dim[0].max : x->dim[0].opt;
-    for (uint32_t i = 0; i < 2; i++) {
-        s.in[i] = is_max ? x->dim[2 + i].max : x->dim[2 + i].opt;
-        s.out[i] = is_max ? y->dim[2 + i].max : y->dim[2 + i].opt;
-        s.pad[i] = a->pad.at[i];
-        s.dilation[i] = a->dilation.at[i];
+    s.in[0] = s.out[0] = s.filter[0] = 1;
+    for (uint32_t i = 2, axis = 4u - x->rank; i < x->rank; i++, axis++) {
+        s.in[axis] = is_max ? x->dim[i].max : x->dim[i].opt;
+        s.out[axis] = is_max ? y->dim[i].max : y->dim[i].opt;
+        s.filter[axis] = p->in[1].dim[i].max;
+        s.pad[axis] = a->pad.at[i - 2];
+        s.dilation[axis] = a->dilation.at[i - 2];
     }
     s.x_dim[1] = s.c_in;
     s.x_dim[0] = s.x_dim[1] * s.in[1];
@@ -46,22 +46,21 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const attrs_conv *a = p->attrs;
-    REJECT_UNLESS(x->rank == RANK && w->rank == RANK, "not of two spatial axes");
+    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "not of one or two spatial axes");
     REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
-    for (uint32_t i = 0; i < RANK; i++)
+    for (uint32_t i = 0; i < w->rank; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
-    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, 2);
+    const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, x->rank - 2u);
     if (window) return window;
     REJECT_UNLESS(a->groups == 1 && w->dim[1].max == x->dim[1].max, "has groups");
-    for (uint32_t i = 0; i < 2; i++) {
-        REJECT_UNLESS(w->dim[2 + i].max == 3, "the filter is not 3x3");
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
         REJECT_UNLESS(a->stride.at[i] == 1, "a stride is not 1");
         REJECT_UNLESS(a->dilation.at[i] >= 1 && a->dilation.at[i] <= WINOGRAD_STEP_MAX, "a dilation is out of range");
         REJECT_UNLESS(a->pad.at[i] >= 0, "a pad is negative");
     }
-    REJECT_UNLESS(!memcmp(y->order, channels_last, RANK), "the result is not channels-last");
-    REJECT_UNLESS((x->order[RANK - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1, "the input is not channels-last");
+    REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
+    REJECT_UNLESS((x->order[x->rank - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1, "the input is not channels-last");
     const char *why = row_pitch_reject(y);
     if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
@@ -121,7 +120,9 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 {
     (void)input;
     const winograd_shape s = shape_of(p, false);
-    winograd_pack(row_isa(t), &s, tactic_of(t), src->data, src->stride, dst);
+    const uint32_t rank = p->in[1].rank;
+    const int64_t stride[4] = { src->stride[0], src->stride[1], rank == 3 ? 0 : src->stride[2], src->stride[rank - 1] };
+    winograd_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -149,14 +150,22 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     w->shape = (winograd_shape){ .images = x->dim[0],
                                  .c_in = x->dim[1],
                                  .c_out = y->dim[1],
-                                 .in = { x->dim[2], x->dim[3] },
-                                 .out = { y->dim[2], y->dim[3] },
-                                 .pad = { a->pad.at[0], a->pad.at[1] },
-                                 .x_image = x->stride[0],
-                                 .x_dim = { x->stride[2], x->stride[3] },
-                                 .dilation = { a->dilation.at[0], a->dilation.at[1] } };
+                                 .in = { 1, 1 },
+                                 .out = { 1, 1 },
+                                 .filter = { 1, 1 },
+                                 .x_image = x->stride[0] };
+    for (uint32_t i = 2, axis = 4u - x->rank; i < x->rank; i++, axis++) {
+        w->shape.in[axis] = x->dim[i];
+        w->shape.out[axis] = y->dim[i];
+        w->shape.filter[axis] = p->in[1].dim[i].max;
+        w->shape.pad[axis] = a->pad.at[i - 2];
+        w->shape.x_dim[axis] = x->stride[i];
+        w->shape.dilation[axis] = a->dilation.at[i - 2];
+    }
     TRY(row_pitch(e, y, &w->ldy));
-    TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue, r + 1));
+    uint8_t order[SINTER_RANK_MAX];
+    row_order_channels_last(x->rank, order);
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, w->ldy, &w->epilogue);
     const winograd_params max = params_max(p, t);
     r->shared = winograd_workspace_size(&max);

@@ -26,9 +26,9 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-static int64_t point_count(winograd_tactic t)
+static int64_t point_count(const winograd_shape *s, winograd_tactic t)
 {
-    return (t.out + 2) * (t.out + 2);
+    return winograd_points(s, t.out);
 }
 
 /* Floats from one row of data or products to the next: whole lines, and no distance at which rows share an L1 set. */
@@ -76,7 +76,7 @@ static size_t stage_size(const winograd_shape *s, winograd_tactic t, int64_t cha
 {
     const size_t tiles = (size_t)tiles_held(s, t);
     const size_t point = size_add(size_mul(tiles, (size_t)winograd_row_size(channels)), FLOATS_PER_LINE);
-    return floats_size(size_mul(point, (size_t)point_count(t)));
+    return floats_size(size_mul(point, (size_t)point_count(s, t)));
 }
 
 const char *winograd_shape_check(const winograd_shape *s)
@@ -92,13 +92,17 @@ const char *winograd_shape_check(const winograd_shape *s)
         if (s->out[i] > most || s->pad[i] < 0 || s->pad[i] > most) return "sizes or pads are out of range";
         if (winograd_step(s, i) > WINOGRAD_STEP_MAX) return "a dilation is out of range";
     }
+    const int64_t terms = winograd_terms(s);
+    if (terms != 3 && terms != 5) return "the filter has neither three nor five terms along an axis";
+    for (int i = 0; i < 2; i++)
+        if (s->filter[i] != 1 && s->filter[i] != terms) return "the filter is neither a square nor a line";
     return NULL;
 }
 
 const char *winograd_tactic_check(isa_level isa, const winograd_shape *s, winograd_tactic t)
 {
     static const uint8_t zero[sizeof t.zero];
-    if (t.out != 2 && t.out != 4) return "tiles are neither 2x2 nor 4x4";
+    if (t.out != 4 && (t.out != 2 || winograd_terms(s) == 5)) return "tiles of so many points are not known";
     if (t.phased > 1 || memcmp(t.zero, zero, sizeof zero) != 0) return "reserved bits are set";
     if (t.phased == (t.tiles != 0)) return "blocks of tiles and phases exclude each other";
     if (t.gemm.copy_a) return "data is never copied";
@@ -109,18 +113,19 @@ const char *winograd_tactic_check(isa_level isa, const winograd_shape *s, winogr
 int winograd_tactic_print(char *text, size_t size, isa_level isa, winograd_tactic t)
 {
     const int width = t.gemm.vectors * level_of(isa)->gemm->lanes;
-    if (t.phased)
-        return snprintf(text, size, "f%ux%u %ux%d n%u phased", t.out, t.out, t.gemm.rows, width, t.gemm.block_n);
-    return snprintf(text, size, "f%ux%u %ux%d n%u t%u", t.out, t.out, t.gemm.rows, width, t.gemm.block_n, t.tiles);
+    if (t.phased) return snprintf(text, size, "f%u %ux%d n%u phased", t.out, t.gemm.rows, width, t.gemm.block_n);
+    return snprintf(text, size, "f%u %ux%d n%u t%u", t.out, t.gemm.rows, width, t.gemm.block_n, t.tiles);
 }
 
 /* ---- filters ---- */
 
-/* One line of a filter at the points of the tile. */
-static void filter_line(int out, const double *g, int64_t g_step, double *to, int64_t step)
+/* One line of a filter, of `terms` numbers, at the points of the tile. */
+static void filter_line(int64_t terms, int out, const double *g, int64_t g_step, double *to, int64_t step)
 {
+    to[0] = g[0];
+    if (terms == 1) return;
     const double g0 = g[0], g1 = g[g_step], g2 = g[2 * g_step];
-    to[0] = g0;
+    const double g3 = terms == 5 ? g[3 * g_step] : 0, g4 = terms == 5 ? g[4 * g_step] : 0;
     if (out == 2) {
         to[step] = 0.5 * (g0 + g1 + g2);
         to[2 * step] = 0.5 * (g0 - g1 + g2);
@@ -131,23 +136,24 @@ static void filter_line(int out, const double *g, int64_t g_step, double *to, in
     const double p = 0.625, q = 1.5, pp = p * p, qq = q * q;
     const double at_p = 1 / (2 * pp * (pp - qq)), at_q = 1 / (2 * qq * (qq - pp));
     to[0] = g0 / (pp * qq);
-    to[step] = (g0 + p * g1 + pp * g2) * at_p;
-    to[2 * step] = (g0 - p * g1 + pp * g2) * at_p;
-    to[3 * step] = (g0 + q * g1 + qq * g2) * at_q;
-    to[4 * step] = (g0 - q * g1 + qq * g2) * at_q;
-    to[5 * step] = g2;
+    to[step] = (g0 + pp * (g2 + pp * g4) + p * (g1 + pp * g3)) * at_p;
+    to[2 * step] = (g0 + pp * (g2 + pp * g4) - p * (g1 + pp * g3)) * at_p;
+    to[3 * step] = (g0 + qq * (g2 + qq * g4) + q * (g1 + qq * g3)) * at_q;
+    to[4 * step] = (g0 + qq * (g2 + qq * g4) - q * (g1 + qq * g3)) * at_q;
+    to[5 * step] = terms == 5 ? g4 : g2;
 }
 
 size_t winograd_pack_size(isa_level isa, const winograd_shape *s, winograd_tactic t)
 {
-    return size_mul(gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out), (size_t)point_count(t));
+    return size_mul(gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out), (size_t)point_count(s, t));
 }
 
 void winograd_pack(isa_level isa, const winograd_shape *s, winograd_tactic t, const float *w, const int64_t w_stride[4],
                    float *dst)
 {
     const gemm_grid g = gemm_grid_of(level_of(isa)->gemm, t.gemm, 1, s->c_out);
-    const int64_t points = point_count(t), size = t.out + 2;
+    const int64_t points = point_count(s, t), high = s->filter[0], wide = s->filter[1];
+    const int64_t points_high = winograd_points_along(s, 0, t.out), points_wide = winograd_points_along(s, 1, t.out);
     const size_t point = gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out) / sizeof(float);
     memset(dst, 0, point * (size_t)points * sizeof(float));
     for (int64_t panel = 0; panel < g.panels; panel++) {
@@ -157,10 +163,12 @@ void winograd_pack(isa_level isa, const winograd_shape *s, winograd_tactic t, co
         for (int64_t k = 0; k < s->c_in; k++, to += width) {
             for (int64_t j = 0; j < cols; j++) {
                 const float *from = w + (col + j) * w_stride[0] + k * w_stride[1];
-                double filter[9], half[18], whole[WINOGRAD_POINTS_MAX];
-                for (int i = 0; i < 9; i++) filter[i] = (double)from[i / 3 * w_stride[2] + i % 3 * w_stride[3]];
-                for (int i = 0; i < 3; i++) filter_line(t.out, filter + i, 3, half + i, 3);
-                for (int64_t i = 0; i < size; i++) filter_line(t.out, half + 3 * i, 1, whole + size * i, 1);
+                double filter[25], half[30], whole[WINOGRAD_POINTS_MAX];
+                for (int64_t i = 0; i < high * wide; i++)
+                    filter[i] = (double)from[i / wide * w_stride[2] + i % wide * w_stride[3]];
+                for (int64_t i = 0; i < wide; i++) filter_line(high, t.out, filter + i, wide, half + i, wide);
+                for (int64_t i = 0; i < points_high; i++)
+                    filter_line(wide, t.out, half + wide * i, 1, whole + points_wide * i, 1);
                 for (int64_t i = 0; i < points; i++) to[(size_t)i * point + (size_t)j] = (float)whole[i];
             }
         }
@@ -205,7 +213,8 @@ int64_t winograd_tile_count(const winograd_params *p, int phase)
     const tile_grid g = tiles_of(&p->shape, p->tactic);
     if (g.count == 0) return 0;
     if (!p->tactic.phased) return g.blocks;
-    return phase == 1 ? point_count(p->tactic) * product_grid(p, g.count).n_blocks : ceil_div(g.count, CHUNK);
+    const int64_t points = point_count(&p->shape, p->tactic);
+    return phase == 1 ? points * product_grid(p, g.count).n_blocks : ceil_div(g.count, CHUNK);
 }
 
 /* ---- the stages, for tiles [begin, end), of which the first lies at the beginning of the memory ---- */
@@ -225,11 +234,13 @@ typedef struct tile_at {
 static tile_at tile_of(const stage *t, int64_t tile)
 {
     const winograd_shape *s = &t->p->shape;
-    const int64_t out = t->p->tactic.out, row = tile / t->g.wide, part = row / t->g.high;
+    const int64_t row = tile / t->g.wide, part = row / t->g.high;
     const int64_t high = winograd_step(s, 0), wide = winograd_step(s, 1);
+    const int64_t out_high = winograd_out_along(s, 0, t->p->tactic.out);
+    const int64_t out_wide = winograd_out_along(s, 1, t->p->tactic.out);
     return (tile_at){ .image = part / (high * wide),
-                      .y = part / wide % high + row % t->g.high * out * high,
-                      .x = part % wide + tile % t->g.wide * out * wide };
+                      .y = part / wide % high + row % t->g.high * out_high * high,
+                      .x = part % wide + tile % t->g.wide * out_wide * wide };
 }
 
 /* How many of `count` results from `at` on there are. */
@@ -242,22 +253,23 @@ static void stage_input(const stage *t, int64_t begin, int64_t end, float *v)
 {
     const winograd_params *p = t->p;
     const winograd_shape *s = &p->shape;
-    const int64_t size = p->tactic.out + 2, row = winograd_row_size(s->c_in), point = point_size(t->held, s->c_in);
+    const int64_t row = winograd_row_size(s->c_in), point = point_size(t->held, s->c_in);
+    const int64_t high = winograd_points_along(s, 0, p->tactic.out), wide = winograd_points_along(s, 1, p->tactic.out);
     const winograd_set *set = level_of(p->isa)->winograd;
     for (int64_t tile = begin; tile < end; tile++, v += row) {
         const tile_at at = tile_of(t, tile);
         const float *image = p->x + at.image * s->x_image;
         const float *pixels[WINOGRAD_POINTS_MAX];
-        for (int64_t i = 0; i < size; i++) {
+        for (int64_t i = 0; i < high; i++) {
             const int64_t y = at.y + i * winograd_step(s, 0) - s->pad[0];
             const bool inside = y >= 0 && y < s->in[0];
-            for (int64_t j = 0; j < size; j++) {
+            for (int64_t j = 0; j < wide; j++) {
                 const int64_t x = at.x + j * winograd_step(s, 1) - s->pad[1];
-                pixels[i * size + j] =
+                pixels[i * wide + j] =
                     inside && x >= 0 && x < s->in[1] ? image + y * s->x_dim[0] + x * s->x_dim[1] : t->zeros;
             }
         }
-        set->input[p->tactic.out == 4](pixels, s->c_in, v, point);
+        set->input[winograd_is_line(s)][p->tactic.out == 4](pixels, s->c_in, v, point);
     }
 }
 
@@ -293,7 +305,7 @@ static void stage_product(const stage *t, int64_t point, int64_t tiles, int64_t 
         .a_row = rows.row,
         .a_col = 1,
         .b = p->w + (size_t)point * packed,
-        .b_words = (point_count(p->tactic) - point) * (int64_t)packed,
+        .b_words = (point_count(s, p->tactic) - point) * (int64_t)packed,
         .c = t->m + point * point_size(t->held, s->c_out),
         .ldc = winograd_row_size(s->c_out),
         .epilogue = &none,
@@ -307,8 +319,9 @@ static void post_run(const stage *t, int64_t tile, int64_t count, void *post_use
     const winograd_params *p = t->p;
     const winograd_shape *s = &p->shape;
     const tile_at at = tile_of(t, tile);
-    const int64_t rows = results_left(s, 0, at.y, p->tactic.out), step = winograd_step(s, 1);
-    const int64_t pixels = results_left(s, 1, at.x, count * p->tactic.out);
+    const int64_t rows = results_left(s, 0, at.y, winograd_out_along(s, 0, p->tactic.out));
+    const int64_t pixels = results_left(s, 1, at.x, count * winograd_out_along(s, 1, p->tactic.out));
+    const int64_t step = winograd_step(s, 1);
     const int64_t calls = step > 1 ? pixels : pixels > 0, each = step > 1 ? 1 : pixels;
     for (int64_t i = 0; i < rows; i++) {
         int64_t pixel = (at.image * s->out[0] + at.y + i * winograd_step(s, 0)) * s->out[1] + at.x;
@@ -336,15 +349,23 @@ static void stage_output(const stage *t, int64_t begin, int64_t end, const float
         .lo = e->lo,
         .hi = e->hi,
     };
+    const int kind = winograd_terms(s) == 5 ? 2 : p->tactic.out == 4;
+    const bool is_column = s->filter[1] == 1; /* a line down the image */
+    if (is_column) {
+        o.y_pixel = o.y_row;
+        o.r_pixel = o.r_row;
+    }
     int64_t fresh = begin; /* the first tile that the hook has not seen */
     for (int64_t tile = begin; tile < end; tile++, o.m += winograd_row_size(s->c_out)) {
         const tile_at at = tile_of(t, tile);
         const int64_t pixel = (at.image * s->out[0] + at.y) * s->out[1] + at.x;
         o.y = p->y + pixel * p->ldy;
         o.residual = e->residual ? e->residual + pixel * e->ldr : NULL;
-        o.rows = (int32_t)results_left(s, 0, at.y, p->tactic.out);
-        o.cols = (int32_t)results_left(s, 1, at.x, p->tactic.out);
-        if (o.rows && o.cols) set->output[p->tactic.out == 4](&o);
+        const int32_t rows = (int32_t)results_left(s, 0, at.y, winograd_out_along(s, 0, p->tactic.out));
+        const int32_t cols = (int32_t)results_left(s, 1, at.x, winograd_out_along(s, 1, p->tactic.out));
+        o.rows = is_column ? cols : rows;
+        o.cols = is_column ? rows : cols;
+        if (rows && cols) set->output[winograd_is_line(s)][kind](&o);
         const int64_t next = tile + 1;
         if (e->post && (next == end || next % t->g.wide == 0 || next - fresh == CHUNK)) {
             post_run(t, fresh, next - fresh, post_user);
@@ -358,7 +379,7 @@ void winograd_run(const winograd_params *p, int phase, int64_t begin, int64_t en
 {
     if (begin >= end) return;
     const winograd_shape *s = &p->shape;
-    const int64_t points = point_count(p->tactic);
+    const int64_t points = point_count(s, p->tactic);
     float *zeros = (float *)((char *)scratch + core_scratch(p));
     float *memory = zeros + floats_size((size_t)s->c_in) / sizeof(float);
     stage t = { .p = p, .g = tiles_of(s, p->tactic), .held = tiles_held(s, p->tactic), .zeros = zeros };

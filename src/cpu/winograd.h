@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.h - fp32 convolution with 3x3 filters at stride 1 by Winograd's minimal filtering, channels-last.
+/* winograd.h - fp32 convolution with filters of three or five terms along an axis or two, at stride 1, by Winograd's
+ * minimal filtering, channels-last.
  *
  * Y = At [ (G g Gt) . (Bt d B) ] A, summed over channels before the outer transform (Lavin and Gray, "Fast Algorithms
  * for Convolutional Neural Networks", arXiv 1509.09308, equation 12): tiles of out x out results take (out + 2)^2
  * multiplications a channel instead of 9 out^2, that is 2.25 (2x2) and 4 (4x4) times fewer. The products at one of the
- * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels.
+ * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels. Filters of five terms use
+ * the points of 4x4 for 2x2 results: 2.8 times fewer products. An axis along which the filter has one term stays as it
+ * is: tiles are lines, of 1.5 (2 results of three terms), 2 (4) and 1.7 (2 of five) times fewer products.
  *
  * The points of 4x4 are 0, +-5/8, +-3/2 and infinity, not the usual 0, +-1, +-2: the transforms of data and results
  * stay exact constants, and the error is 2.5 times smaller. Filters are transformed in double, once. The rms of the
@@ -18,7 +21,7 @@
 
 typedef struct winograd_tactic {
     gemm_tactic gemm;   /* of the product at each point; block_m is not read             */
-    uint8_t     out;    /* results of a tile along each axis: 2 or 4                     */
+    uint8_t     out;    /* points of a tile along each axis, less 2: 2 or 4. Results of three terms: as many */
     uint8_t     phased; /* 1: all tiles pass each stage before the next one begins       */
     uint16_t    tiles;  /* tiles that pass all stages together, at most; 0 where phased  */
     uint8_t     zero[4];
@@ -26,11 +29,12 @@ typedef struct winograd_tactic {
 
 enum { WINOGRAD_TACTICS_MAX = 12, WINOGRAD_POINTS_MAX = 36, WINOGRAD_STEP_MAX = 64 };
 
-/* Sizes; spatial arrays are height, width. Filters are 3x3, strides 1, one group. A dilated filter is a plain one on
- * each of the images that every dilation-th pixel makes. */
+/* Sizes; spatial arrays are height, width. Strides are 1, one group. A dilated filter is a plain one on each of the
+ * images that every dilation-th pixel makes. */
 typedef struct winograd_shape {
     int64_t images, c_in, c_out;
     int64_t in[2], out[2];
+    int64_t filter[2];          /* 3 or 5 along both axes, or along one and 1 along the other */
     int64_t pad[2];             /* before each axis; what follows is implied by `out`   */
     int64_t x_image, x_dim[2];  /* strides of the input in elements; channels adjacent  */
     int64_t dilation[2];        /* 0 is 1                                               */
@@ -41,11 +45,38 @@ static inline int64_t winograd_step(const winograd_shape *s, int axis)
     return s->dilation[axis] > 1 ? s->dilation[axis] : 1;
 }
 
-/* Tiles of out x out results along an axis, in the largest of its images. */
+/* Points of a tile along an axis, which are also the pixels that it reads there. */
+static inline int64_t winograd_points_along(const winograd_shape *s, int axis, int64_t out)
+{
+    return s->filter[axis] == 1 ? 1 : out + 2;
+}
+
+/* Results of a tile along an axis. */
+static inline int64_t winograd_out_along(const winograd_shape *s, int axis, int64_t out)
+{
+    return winograd_points_along(s, axis, out) + 1 - s->filter[axis];
+}
+
+static inline int64_t winograd_points(const winograd_shape *s, int64_t out)
+{
+    return winograd_points_along(s, 0, out) * winograd_points_along(s, 1, out);
+}
+
+static inline bool winograd_is_line(const winograd_shape *s)
+{
+    return s->filter[0] == 1 || s->filter[1] == 1;
+}
+
+static inline int64_t winograd_terms(const winograd_shape *s)
+{
+    return s->filter[s->filter[0] == 1];
+}
+
+/* Tiles along an axis, in the largest of its images. */
 static inline int64_t winograd_tiles_along(const winograd_shape *s, int axis, int64_t out)
 {
-    const int64_t step = winograd_step(s, axis);
-    return ((s->out[axis] + step - 1) / step + out - 1) / out;
+    const int64_t step = winograd_step(s, axis), along = winograd_out_along(s, axis, out);
+    return ((s->out[axis] + step - 1) / step + along - 1) / along;
 }
 
 typedef struct winograd_params {
@@ -86,7 +117,7 @@ int64_t winograd_tile_count(const winograd_params *p, int phase);
 void winograd_run(const winograd_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
                   void *post_user);
 
-/* ---- the transforms of one instruction set; index 0: 2x2, 1: 4x4 ---- */
+/* ---- the transforms of one instruction set: [is a line]; input [out is 4], output [out is 4, five terms] ---- */
 
 typedef struct winograd_out {
     const float *m;             /* the products of a tile: points `m_point` apart, all channels adjacent */
@@ -95,15 +126,15 @@ typedef struct winograd_out {
     const float *bias, *residual;
     int64_t channels;
     int64_t y_row, y_pixel, r_row, r_pixel;
-    int32_t rows, cols;         /* pixels of the tile that exist */
+    int32_t rows, cols;         /* pixels of the tile that exist; a line is a row */
     bool clip;
     float lo, hi;
 } winograd_out;
 
 typedef struct winograd_set {
-    /* pixels[(out + 2)^2], row by row; writes whole vectors: up to 15 floats beyond the channels */
-    void (*input[2])(const float *const *pixels, int64_t channels, float *v, int64_t v_point);
-    void (*output[2])(const winograd_out *o);
+    /* pixels[points], row by row; writes whole vectors: up to 15 floats beyond the channels */
+    void (*input[2][2])(const float *const *pixels, int64_t channels, float *v, int64_t v_point);
+    void (*output[2][3])(const winograd_out *o);
 } winograd_set;
 
 #endif

@@ -23,12 +23,12 @@ static int64_t tiles_count(const winograd_shape *s, int out)
 static double tile_bytes(const winograd_shape *s, int out)
 {
     const double channels = (double)(winograd_row_size(s->c_in) + winograd_row_size(s->c_out));
-    return (double)((out + 2) * (out + 2)) * channels * (double)sizeof(float);
+    return (double)winograd_points(s, out) * channels * (double)sizeof(float);
 }
 
 double winograd_cost(isa_level isa, const winograd_shape *s, winograd_tactic t, uint32_t threads)
 {
-    const int64_t tiles = tiles_count(s, t.out), points = (t.out + 2) * (t.out + 2), lanes = level_of(isa)->gemm->lanes;
+    const int64_t tiles = tiles_count(s, t.out), points = winograd_points(s, t.out), lanes = level_of(isa)->gemm->lanes;
     if (tiles == 0) return 0.0;
     const int64_t blocks = t.phased ? 1 : (tiles + t.tiles - 1) / t.tiles, held = (tiles + blocks - 1) / blocks;
     const gemm_shape g = {
@@ -38,7 +38,10 @@ double winograd_cost(isa_level isa, const winograd_shape *s, winograd_tactic t, 
     product.block_m = 0;
     const double vectors_in = (double)((s->c_in + lanes - 1) / lanes);
     const double vectors_out = (double)((s->c_out + lanes - 1) / lanes);
-    const double transform = t.out == 4 ? 220 * vectors_in + 200 * vectors_out : 64 * vectors_in + 50 * vectors_out;
+    /* Operations on vectors of a tile, by squares and by lines. */
+    static const double in_ops[2][2] = { { 64, 220 }, { 12, 25 } }, out_ops[2][2] = { { 50, 200 }, { 10, 22 } };
+    const bool is_line = winograd_is_line(s);
+    const double transform = in_ops[is_line][t.out == 4] * vectors_in + out_ops[is_line][t.out == 4] * vectors_out;
     const double filters = (double)points * (double)s->c_in * (double)s->c_out * (double)sizeof(float);
     const double stages = (double)held * tile_bytes(s, t.out);
     double block = (double)points * gemm_cost(isa, &g, product) + (double)held * transform * ns_per_vector;
@@ -84,7 +87,7 @@ int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shap
                      winograd_tactic out[WINOGRAD_TACTICS_MAX])
 {
     int count = 0;
-    for (int size = 2; size <= 4; size += 2) {
+    for (int size = winograd_terms(s) == 5 ? 4 : 2; size <= 4; size += 2) {
         const int64_t tiles = tiles_count(s, size);
         const double bytes = tile_bytes(s, size);
         /* All tiles at once where that is not much memory; blocks for the L2 cache; in place of the former, larger
