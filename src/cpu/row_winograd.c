@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_winograd.c - convolution over one axis or two with filters of three or five terms (or one, along an axis of two) at
- * stride 1 by Winograd's transforms: fewer products than the direct kernel, larger filters, results that differ more.
- * Which one is faster the clock decides. An image of one axis is one of height 1. */
+/* row_winograd.c - convolution over one axis or two with filters of three or five terms (or one, along an axis of two)
+ * at stride 1 by Winograd's transforms: fewer products than the direct kernel, larger filters, results that differ
+ * more. Which one is faster the clock decides. An image of one axis is one of height 1. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/winograd.h"
@@ -60,7 +60,8 @@ static const char *reject(const problem *p, const kernel_target *t)
         REJECT_UNLESS(a->pad.at[i] >= 0, "a pad is negative");
     }
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
-    REJECT_UNLESS((x->order[x->rank - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1, "the input is not channels-last");
+    REJECT_UNLESS((x->order[x->rank - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1,
+                  "the input is not channels-last");
     const char *why = row_pitch_reject(y);
     if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
