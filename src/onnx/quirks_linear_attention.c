@@ -97,6 +97,7 @@ static rule rule_of(onnx_call *c)
     }
     r.gated = rules[i].gated;
     r.delta = rules[i].delta;
+    if (call_int(c, "state_window", 0) != 0) REJECT(c, UNSUPPORTED, "attribute state_window is not 0");
     for (uint32_t k = 0; k < 6; k++) {
         const bool wanted = k < 3 || (k == 4 && r.gated) || (k == 5 && r.delta);
         if (wanted && !call_in(c, k)) REJECT(c, INVALID_MODEL, "update_rule '%s' wants input %u", name, k);

@@ -129,34 +129,52 @@ ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_va
     return build_conv_integer(&c->b, x, w, x_zero, w_zero, a);
 }
 
-/* Version 27: a depthwise convolution along time that only looks back; what it looks back on comes in and goes out. */
+/* [B, T, C] as [B, C, T], and back. */
+static ir_value_id turned(onnx_call *c, ir_value_id x, bool is_last)
+{
+    return is_last && x ? build_permuted(&c->b, x, (const int64_t[]){ 0, 2, 1 }, 3) : x;
+}
+
+/* A depthwise convolution along time that only looks back; what it looks back on comes in and goes out.
+ * arg 1: com.microsoft's, which spaces its taps, and has channels last. */
 void convert_causal_conv(onnx_call *c)
 {
     dim_table *t = c->b.g->dims;
-    const ir_value_id x = call_in(c, 0), w = call_in(c, 1), past = call_in(c, 3);
+    const ir_value_id w = call_in(c, 1);
+    ir_value_id x = call_in(c, 0), past = call_in(c, 3);
     const char *what = call_text(c, "activation", "none");
     const bool silu = strcmp(what, "silu") == 0 || strcmp(what, "swish") == 0;
+    const bool is_last = c->arg && call_int(c, "channels_last", 0) != 0;
+    const int64_t dilation = c->arg ? call_int(c, "dilation", 1) : 1;
     dim d[SINTER_RANK_MAX];
     int64_t k = 0, channels = 0;
     if (!silu && strcmp(what, "none") != 0) REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
-    if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3)
-        REJECT(c, INVALID_MODEL, "input and weight are not both of rank 3");
+    if (c->arg && (call_int(c, "ndim", 1) != 1 || call_int(c, "state_window", 0) != 0))
+        REJECT(c, UNSUPPORTED, "attribute ndim is not 1, or state_window is not 0");
+    if (dilation < 1 || dilation > WINDOW_MAX)
+        REJECT(c, INVALID_MODEL, "attribute dilation is %lld", (long long)dilation);
+    if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3 || (past && call_rank(c, past) != 3))
+        REJECT(c, INVALID_MODEL, "input, weight and past_state are not all of rank 3");
     if (!c->b.status &&
         (!call_size(c, w, 2, &k) || !call_size(c, w, 0, &channels) || k < 1 || k > WINDOW_MAX || channels < 1))
         REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
     if (c->b.status) return;
-    const dim zero = call_k(c, 0), back = call_k(c, k - 1), begin[3] = { zero, zero, back },
+    x = turned(c, x, is_last);
+    past = turned(c, past, is_last);
+    const dim zero = call_k(c, 0), back = call_k(c, (k - 1) * dilation), begin[3] = { zero, zero, back },
               end[3] = { zero, zero, zero };
     const ir_value_id padded =
         past ? build_concat(&c->b, (ir_value_id[]){ past, x }, 2, &(attrs_concat){ .axis = 2 })
              : build_padded(&c->b, x, pad_mode_constant, begin, end, build_scalar_like(&c->b, x, 0));
     attrs_conv *a = DEFAULTS(conv);
-    a->stride = a->dilation = (attr_ints){ .count = 1, .at = { 1 } };
+    a->stride = (attr_ints){ .count = 1, .at = { 1 } };
+    a->dilation = (attr_ints){ .count = 1, .at = { dilation } };
     a->pad.count = 2;
     a->groups = channels;
     const ir_value_id y = quirk_bias(c, build_conv(&c->b, padded, w, a), call_in(c, 2));
-    c->out[0] = silu ? build_silu(&c->b, y) : y;
-    if (c->count_out > 1) c->out[1] = build_part(&c->b, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back);
+    c->out[0] = turned(c, silu ? build_silu(&c->b, y) : y, is_last);
+    if (c->count_out < 2) return;
+    c->out[1] = turned(c, build_part(&c->b, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back), is_last);
 }
 
 void convert_conv_integer(onnx_call *c)

@@ -396,8 +396,11 @@ static bool causal_conv(grow *g, const gop *op)
     const int64_t channels = grow_between(g, 1, 5), k = grow_between(g, 1, 4);
     const gsize d[3] = { grow_size(g), gsize_of(channels), grow_size(g) };
     if (gsize_min(g, d[2]) < 1) return false;
-    const gsize kept[3] = { d[0], d[1], gsize_of(k - 1) };
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), w = weight(g, channels, 1, k, 3),
+    const int64_t dilation = op->arg ? grow_between(g, 1, 3) : 1;
+    const bool is_last = op->arg && grow_one_in(g, 2);
+    const gsize back = gsize_of((k - 1) * dilation), kept[3] = { d[0], is_last ? back : d[1], is_last ? d[1] : back },
+                own[3] = { d[0], is_last ? d[2] : d[1], is_last ? d[1] : d[2] };
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, own, 3), w = weight(g, channels, 1, k, 3),
                    bias = grow_one_in(g, 2) ? G_ABSENT : weight(g, channels, 0, 0, 1),
                    past = k < 2 || grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, kept, 3),
                    n = grow_begin(g, op->name);
@@ -406,6 +409,8 @@ static bool causal_conv(grow *g, const gop *op)
     if (bias != G_ABSENT || past != G_ABSENT) grow_in(g, n, bias);
     if (past != G_ABSENT) grow_in(g, n, past);
     if (grow_one_in(g, 2)) grow_text(g, n, "activation", "silu");
+    if (dilation > 1) grow_int(g, n, "dilation", dilation);
+    if (is_last) grow_int(g, n, "channels_last", 1);
     return grow_end(g, n, k > 1 && grow_one_in(g, 2) ? 2 : 1) != G_NONE;
 }
 
@@ -527,6 +532,8 @@ const gop gops_layers[] = {
     { "RNN", 14, 0, 2, recurrent, 1, 0, 0 },
     { "Attention", 23, 0, 2, attention, 0, 0, 0 }, { "RotaryEmbedding", 23, 0, 2, rotary, 0, 0, 0 },
     { "LinearAttention", 27, 0, 1, linear_attention, 0, 0, 0 },
+    { "com.microsoft.LinearAttention", 1, 0, 1, linear_attention, 0, 0, 0 },
+    { "com.microsoft.CausalConvWithState", 1, 0, 1, causal_conv, 1, 0, 0 },
     { "com.microsoft.GridSample", 1, 0, 1, grid_sample, 0, 0, 0 },
     { "GridSample", 20, 0, 2, grid_sample, 0, 0, 0 },       { "AffineGrid", 20, 2, 1, affine_grid, 0, 0, 0 },
     { "RoiAlign", 16, 0, 1, roi_align, 0, 0, 0 },           { "MaxRoiPool", 1, 0, 1, max_roi_pool, 0, 0, 0 },
