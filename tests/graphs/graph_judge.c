@@ -245,7 +245,8 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
     settled = settled && !depends_on_order(m, n, k, e, &error) && !judge_is_flushed(m, n, k) &&
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
               !(!strcmp(n->op, "Unique") && judge_may_join(m, first)) &&
-              !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first));
+              !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) &&
+              !(!strcmp(n->op, "Div") && judge_may_be_zero(m->value.at[n->in[1]].at[k]));
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];

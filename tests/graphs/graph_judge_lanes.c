@@ -205,9 +205,12 @@ bool judge_may_join(gmodel *m, gtensor *const *lanes)
 
 bool judge_may_be_zero(gtensor *const *lanes)
 {
-    for (int64_t i = 0; i < lanes[0]->count; i++)
-        for (uint32_t lane = 1; lane < G_LANES; lane++)
-            if (gtensor_at(lanes[0], i) * gtensor_at(lanes[lane], i) < 0) return true;
+    for (int64_t i = 0; i < lanes[0]->count; i++) {
+        const double x = gtensor_at(lanes[0], i);
+        double spread = 0;
+        for (uint32_t lane = 1; lane < G_LANES; lane++) spread = fmax(spread, fabs(gtensor_at(lanes[lane], i) - x));
+        if (spread > 0 && fabs(x) <= 8 * spread) return true;
+    }
     return false;
 }
 
