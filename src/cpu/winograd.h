@@ -5,9 +5,9 @@
  * Y = At [ (G g Gt) . (Bt d B) ] A, summed over channels before the outer transform (Lavin and Gray, "Fast Algorithms
  * for Convolutional Neural Networks", arXiv 1509.09308, equation 12): tiles of out x out results take (out + 2)^2
  * multiplications a channel instead of 9 out^2, that is 2.25 (2x2) and 4 (4x4) times fewer. The products at one of the
- * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels. Filters of five terms use
- * the points of 4x4 for 2x2 results: 2.8 times fewer products. An axis along which the filter has one term stays as it
- * is: tiles are lines, of 1.5 (2 results of three terms), 2 (4) and 1.7 (2 of five) times fewer products.
+ * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels. Filters of five terms
+ * use the points of 4x4 for 2x2 results: 2.8 times fewer products. An axis along which the filter has one term stays as
+ * it is: tiles are lines, of 1.5 (2 results of three terms), 2 (4) and 1.7 (2 of five) times fewer products.
  *
  * The points of 4x4 are 0, +-5/8, +-3/2 and infinity, not the usual 0, +-1, +-2: the transforms of data and results
  * stay exact constants, and the error is 2.5 times smaller. Filters are transformed in double, once. The rms of the

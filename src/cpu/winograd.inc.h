@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.inc.h - the text of the transforms of data and results, included once by each
- * level.
+/* winograd.inc.h - the text of the transforms of data and results, included once by each level.
  *
  * A transform of a square is the one-dimensional one over its columns, then over its rows, for one vector of channels
- * at a time; a line has its rows alone, of which there is one. The rows of Bt are the polynomials M(x) / (x - p), those of At the powers of the points p. */
+ * at a time; a line has its rows alone, of which there is one. The rows of Bt are the polynomials M(x) / (x - p), those
+ * of At the powers of the points p. */
 /* The points 0, +-P, +-Q and infinity. */
 #define P 0.625f
 #define Q 1.5f

@@ -60,7 +60,8 @@ bool judge_is_open_norm(const gtensor *t);
 bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k);
 /* Are there different numbers that rounding may make equal? Then nobody knows how many Unique finds. */
 bool judge_may_join(gmodel *m, gtensor *const *lanes);
-/* Are there numbers that are 0 or not by what lanes differ? Then nobody knows how many NonZero finds, nor whether x / x is 1. */
+/* Are there numbers that are 0 or not by what lanes differ? Then nobody knows how many NonZero finds, nor whether x / x
+ * is 1. */
 bool judge_may_be_zero(gtensor *const *lanes);
 /* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
 bool judge_is_list(const gmodel *m, const gnode *n);
