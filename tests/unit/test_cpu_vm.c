@@ -274,8 +274,8 @@ static void codes_have_loops(void)
         "a=load 0 : f16; b=imm 0.5 : f16; z=imm 3 : u8; c=quantize a b z : u8; d=dequantize c b z : f16; store 0 d",
         "a=load 0 : f16; b=imm 0.5 : f16; z=imm 3 : i16; c=quantize a b z : i16; d=dequantize c b z : f16; store 0 d",
         "a=load 0 : bf16; b=imm 0.5 : bf16; z=imm 3 : i8; c=quantize a b z : i8; d=dequantize c b z : bf16; store 0 d",
-        "a=load 0 : f32; b=imm 0.5 : f32; z=imm 0 : f8e4m3fn; c=quantize a b z : f8e4m3fn; d=dequantize c b z : f32; "
-        "store 0 d",
+        ("a=load 0 : f32; b=imm 0.5 : f32; z=imm 0 : f8e4m3fn; c=quantize a b z : f8e4m3fn; d=dequantize c b z : f32; "
+         "store 0 d"),
     };
     static const sinter_dtype type[] = { SINTER_DTYPE_F16, SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F32 };
     const vm_op unknown = { .op = OP_erf, .from = SINTER_DTYPE_F64, .to = SINTER_DTYPE_F64 };
