@@ -121,11 +121,7 @@ static sinter_status price(lowering *l, const work *w, bool is_timed, op_price *
     TRY(work_trial_best(l, w, &t));
     if (t.p) return price_whole(l, &t, is_timed, out);
     if (w->epilogue && w->op != OP_pointwise) return price_cut(l, w, is_timed, out);
-    bool has_narrow = false;
-    for (uint32_t i = 0; i < w->count_in; i++)
-        has_narrow = has_narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
-    if (has_narrow && op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE))
-        return price_wide(l, w, is_timed, out);
+    if (work_may_widen(l, w)) return price_wide(l, w, is_timed, out);
     choice c;
     TRY(work_trial_make(l, w, MODE_ROW, false, &t));
     tune_estimate(t.p, l->o, false, &c);

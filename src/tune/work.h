@@ -55,5 +55,6 @@ sinter_status work_pack(lowering *l, const work *w, const work_trial *plain, wor
 
 /* ---- work_wide.c: as work_lower, in f32; *done false: that is not for this work ---- */
 sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done);
+bool          work_may_widen(lowering *l, const work *w);
 
 #endif

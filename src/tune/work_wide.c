@@ -58,14 +58,19 @@ static sinter_status convert(lowering *l, uint32_t value, const work_out *out, c
     return work_lower(l, &w, result);
 }
 
-/* Work on f16 or bf16 that only f32 kernels do fast: the same in f32 between conversions. Sums are as wide as the
- * reference's contract asks and results are rounded once, so this loses nothing. */
-sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done)
+bool work_may_widen(lowering *l, const work *w)
 {
     bool narrow = false;
     for (uint32_t i = 0; i < w->count_in; i++)
         narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
-    *done = narrow && !w->prologue && !w->epilogue && (op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE));
+    return narrow && (op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE | WIDENS));
+}
+
+/* Work on f16 or bf16 that only f32 kernels do fast: the same in f32 between conversions. Sums are as wide as the
+ * reference's contract asks and results are rounded once, so this loses nothing. */
+sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done)
+{
+    *done = !w->prologue && !w->epilogue && work_may_widen(l, w);
     if (!*done) return SINTER_OK;
     work wide;
     if (!work_piece_of(l, w, &wide)) return FAIL_MEMORY(l->e, "a conversion");
@@ -89,9 +94,9 @@ sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done
     }
     TRY(work_lower(l, &wide, middle));
     for (uint32_t i = 0; i < w->count_out; i++) {
-        value[i] = middle[i];
-        if (is_narrow(w->out[i].dtype)) value[i] = 0;
-        if (!value[i]) TRY(convert(l, middle[i], &w->out[i], w->name, &value[i]));
+        const bool is_wide = is_narrow(w->out[i].dtype);
+        value[i] = is_wide ? 0 : middle[i];
+        if (is_wide) TRY(convert(l, middle[i], &w->out[i], w->name, &value[i]));
     }
     return SINTER_OK;
 }

@@ -10,7 +10,8 @@
  * (SINTER_TEST_SCALE=full: 10 times), then with rows of very different sizes, each held to its own size. Lines of all
  * scalar functions and types, which case_scalar.c writes, follow with special values alone. Results stand between
  * guards and begin as NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure,
- * and so is a kernel that no case reaches, unless files were left out. */
+ * and so is a kernel that no case reaches, unless files were left out. Where kernels take a problem in f32 and none takes
+ * it in f16, its op must be one that is done in f32 between conversions. */
 #include "case_lines.h"
 #include "kernel_run.h"
 
@@ -91,6 +92,32 @@ static void run_data(runner *r, const char *line, const problem *p, case_data ki
     arena_rewind(&r->rig.a, mark);
 }
 
+static bool is_taken(const problem *p)
+{
+    isa_choice isa;
+    for (uint32_t at = 0; isa_choice_in(kernel_machine(), at, &isa); at++) {
+        const kernel_target target = cpu_target_of(isa, 1);
+        for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++)
+            if (!cpu_kernels[ki]->reject(p, &target)) return true;
+    }
+    return false;
+}
+
+/* The same work on operands of f16 must not be left to the reference. */
+static void check_halves(runner *r, const case_line *l, const problem *p)
+{
+    const char *why = NULL;
+    if (p->epilogue || p->prologue || !is_taken(p)) return;
+    char *line = ARENA_NEW(&r->rig.a, char, strlen(l->at) + 1);
+    if (!line) return;
+    memcpy(line, l->at, strlen(l->at) + 1);
+    for (char *at = line; (at = strstr(at, "f32[")) != NULL; at++) memcpy(at, "f16", 3);
+    const problem *half = case_parse(&r->rig, line, strlen(line), &why);
+    if (half && !is_taken(half) && !(op_at(p->op)->traits & (CONTRACTION | REDUCTION | ROWWISE | WIDENS)))
+        report(r, line, "reference", "", "alone takes it in f16, and is not done in f32 between conversions");
+    *r->rig.e.error = (sinter_error){ 0 };
+}
+
 static void run_line(runner *r, const case_line *l)
 {
     const arena_mark mark = arena_save(&r->rig.a);
@@ -99,6 +126,7 @@ static void run_line(runner *r, const case_line *l)
     r->rig.is_small = l->is_small;
     const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
     if (!p) report(r, l->at, "", "", why);
+    if (p && !l->is_special) check_halves(r, l, p);
     for (int kind = l->is_special ? CASE_SPECIAL : CASE_INTEGERS; p && kind <= CASE_ROWS; kind++) {
         if (kind == CASE_ROWS && !case_row_axes(p)) continue;
         for (long seed = 1; seed <= (kind >= CASE_SPECIAL ? test_scale(2, 10) : 1); seed++)
