@@ -10,8 +10,8 @@
  * (SINTER_TEST_SCALE=full: 10 times), then with rows of very different sizes, each held to its own size. Lines of all
  * scalar functions and types, which case_scalar.c writes, follow with special values alone. Results stand between
  * guards and begin as NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure,
- * and so is a kernel that no case reaches, unless files were left out. Where kernels take a problem in f32 and none takes
- * it in f16, its op must be one that is done in f32 between conversions. */
+ * and so is a kernel that no case reaches, unless files were left out. Where kernels take a problem in f32 and none
+ * takes it in f16, its op must be one that is done in f32 between conversions. */
 #include "case_lines.h"
 #include "kernel_run.h"
 
