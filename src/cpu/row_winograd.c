@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_winograd.c - convolution over one axis or two with filters of three or five terms (or one, along an axis of two)
+/* row_winograd.c - convolution over one axis or two with filters of three or five taps (or one, along an axis of two)
  * at stride 1 by Winograd's transforms: fewer products than the direct kernel, larger filters, results that differ
  * more. Which one is faster the clock decides. An image of one axis is one of height 1. */
 #include "cpu/cpu_kernels.h"

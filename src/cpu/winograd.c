@@ -26,11 +26,6 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-static int64_t point_count(const winograd_shape *s, winograd_tactic t)
-{
-    return winograd_points(s, t.out);
-}
-
 /* Floats from one row of data or products to the next: whole lines, and no distance at which rows share an L1 set. */
 int64_t winograd_row_size(int64_t channels)
 {
@@ -76,7 +71,7 @@ static size_t stage_size(const winograd_shape *s, winograd_tactic t, int64_t cha
 {
     const size_t tiles = (size_t)tiles_held(s, t);
     const size_t point = size_add(size_mul(tiles, (size_t)winograd_row_size(channels)), FLOATS_PER_LINE);
-    return floats_size(size_mul(point, (size_t)point_count(s, t)));
+    return floats_size(size_mul(point, (size_t)winograd_points(s, t.out)));
 }
 
 const char *winograd_shape_check(const winograd_shape *s)
@@ -92,17 +87,17 @@ const char *winograd_shape_check(const winograd_shape *s)
         if (s->out[i] > most || s->pad[i] < 0 || s->pad[i] > most) return "sizes or pads are out of range";
         if (winograd_step(s, i) > WINOGRAD_STEP_MAX) return "a dilation is out of range";
     }
-    const int64_t terms = winograd_terms(s);
-    if (terms != 3 && terms != 5) return "the filter has neither three nor five terms along an axis";
+    const int64_t taps = winograd_taps(s);
+    if (taps != 3 && taps != 5) return "the filter has neither three nor five taps along an axis";
     for (int i = 0; i < 2; i++)
-        if (s->filter[i] != 1 && s->filter[i] != terms) return "the filter is neither a square nor a line";
+        if (s->filter[i] != 1 && s->filter[i] != taps) return "the filter is neither a square nor a line";
     return NULL;
 }
 
 const char *winograd_tactic_check(isa_level isa, const winograd_shape *s, winograd_tactic t)
 {
     static const uint8_t zero[sizeof t.zero];
-    if (t.out != 4 && (t.out != 2 || winograd_terms(s) == 5)) return "tiles of so many points are not known";
+    if (t.out != 4 && (t.out != 2 || winograd_taps(s) == 5)) return "tiles of so many points are not known";
     if (t.phased > 1 || memcmp(t.zero, zero, sizeof zero) != 0) return "reserved bits are set";
     if (t.phased == (t.tiles != 0)) return "blocks of tiles and phases exclude each other";
     if (t.gemm.copy_a) return "data is never copied";
@@ -119,13 +114,13 @@ int winograd_tactic_print(char *text, size_t size, isa_level isa, winograd_tacti
 
 /* ---- filters ---- */
 
-/* One line of a filter, of `terms` numbers, at the points of the tile. */
-static void filter_line(int64_t terms, int out, const double *g, int64_t g_step, double *to, int64_t step)
+/* One line of a filter, of `taps` numbers, at the points of the tile. */
+static void filter_line(int64_t taps, int out, const double *g, int64_t g_step, double *to, int64_t step)
 {
     to[0] = g[0];
-    if (terms == 1) return;
+    if (taps == 1) return;
     const double g0 = g[0], g1 = g[g_step], g2 = g[2 * g_step];
-    const double g3 = terms == 5 ? g[3 * g_step] : 0, g4 = terms == 5 ? g[4 * g_step] : 0;
+    const double g3 = taps == 5 ? g[3 * g_step] : 0, g4 = taps == 5 ? g[4 * g_step] : 0;
     if (out == 2) {
         to[step] = 0.5 * (g0 + g1 + g2);
         to[2 * step] = 0.5 * (g0 - g1 + g2);
@@ -140,19 +135,19 @@ static void filter_line(int64_t terms, int out, const double *g, int64_t g_step,
     to[2 * step] = (g0 + pp * (g2 + pp * g4) - p * (g1 + pp * g3)) * at_p;
     to[3 * step] = (g0 + qq * (g2 + qq * g4) + q * (g1 + qq * g3)) * at_q;
     to[4 * step] = (g0 + qq * (g2 + qq * g4) - q * (g1 + qq * g3)) * at_q;
-    to[5 * step] = terms == 5 ? g4 : g2;
+    to[5 * step] = taps == 5 ? g4 : g2;
 }
 
 size_t winograd_pack_size(isa_level isa, const winograd_shape *s, winograd_tactic t)
 {
-    return size_mul(gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out), (size_t)point_count(s, t));
+    return size_mul(gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out), (size_t)winograd_points(s, t.out));
 }
 
 void winograd_pack(isa_level isa, const winograd_shape *s, winograd_tactic t, const float *w, const int64_t w_stride[4],
                    float *dst)
 {
     const gemm_grid g = gemm_grid_of(level_of(isa)->gemm, t.gemm, 1, s->c_out);
-    const int64_t points = point_count(s, t), high = s->filter[0], wide = s->filter[1];
+    const int64_t points = winograd_points(s, t.out), high = s->filter[0], wide = s->filter[1];
     const int64_t points_high = winograd_points_along(s, 0, t.out), points_wide = winograd_points_along(s, 1, t.out);
     const size_t point = gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out) / sizeof(float);
     memset(dst, 0, point * (size_t)points * sizeof(float));
@@ -213,7 +208,7 @@ int64_t winograd_tile_count(const winograd_params *p, int phase)
     const tile_grid g = tiles_of(&p->shape, p->tactic);
     if (g.count == 0) return 0;
     if (!p->tactic.phased) return g.blocks;
-    const int64_t points = point_count(&p->shape, p->tactic);
+    const int64_t points = winograd_points(&p->shape, p->tactic.out);
     return phase == 1 ? points * product_grid(p, g.count).n_blocks : ceil_div(g.count, CHUNK);
 }
 
@@ -305,7 +300,7 @@ static void stage_product(const stage *t, int64_t point, int64_t tiles, int64_t 
         .a_row = rows.row,
         .a_col = 1,
         .b = p->w + (size_t)point * packed,
-        .b_words = (point_count(s, p->tactic) - point) * (int64_t)packed,
+        .b_words = (winograd_points(s, p->tactic.out) - point) * (int64_t)packed,
         .c = t->m + point * point_size(t->held, s->c_out),
         .ldc = winograd_row_size(s->c_out),
         .epilogue = &none,
@@ -349,7 +344,7 @@ static void stage_output(const stage *t, int64_t begin, int64_t end, const float
         .lo = e->lo,
         .hi = e->hi,
     };
-    const int kind = winograd_terms(s) == 5 ? 2 : p->tactic.out == 4;
+    const int kind = winograd_taps(s) == 5 ? 2 : p->tactic.out == 4;
     const bool is_column = s->filter[1] == 1; /* a line down the image */
     if (is_column) {
         o.y_pixel = o.y_row;
@@ -379,7 +374,7 @@ void winograd_run(const winograd_params *p, int phase, int64_t begin, int64_t en
 {
     if (begin >= end) return;
     const winograd_shape *s = &p->shape;
-    const int64_t points = point_count(s, p->tactic);
+    const int64_t points = winograd_points(s, p->tactic.out);
     float *zeros = (float *)((char *)scratch + core_scratch(p));
     float *memory = zeros + floats_size((size_t)s->c_in) / sizeof(float);
     stage t = { .p = p, .g = tiles_of(s, p->tactic), .held = tiles_held(s, p->tactic), .zeros = zeros };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.h - fp32 convolution with filters of three or five terms along an axis or two, at stride 1, by Winograd's
+/* winograd.h - fp32 convolution with filters of three or five taps along an axis or two, at stride 1, by Winograd's
  * minimal filtering, channels-last.
  *
  * Y = At [ (G g Gt) . (Bt d B) ] A, summed over channels before the outer transform (Lavin and Gray, "Fast Algorithms
  * for Convolutional Neural Networks", arXiv 1509.09308, equation 12): tiles of out x out results take (out + 2)^2
  * multiplications a channel instead of 9 out^2, that is 2.25 (2x2) and 4 (4x4) times fewer. The products at one of the
- * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels. Filters of five terms
- * use the points of 4x4 for 2x2 results: 2.8 times fewer products. An axis along which the filter has one term stays as
- * it is: tiles are lines, of 1.5 (2 results of three terms), 2 (4) and 1.7 (2 of five) times fewer products.
+ * (out + 2)^2 points are an ordinary matrix product: tiles x input channels x output channels. Filters of five taps
+ * use the points of 4x4 for 2x2 results: 2.8 times fewer products. An axis along which the filter has one tap is not
+ * transformed: tiles are lines. Three taps then take 1.5 (2 results) or 2 times (4 results) fewer products, five taps
+ * 1.7 times fewer (2 results).
  *
  * The points of 4x4 are 0, +-5/8, +-3/2 and infinity, not the usual 0, +-1, +-2: the transforms of data and results
  * stay exact constants, and the error is 2.5 times smaller. Filters are transformed in double, once. The rms of the
@@ -21,7 +22,7 @@
 
 typedef struct winograd_tactic {
     gemm_tactic gemm;   /* of the product at each point; block_m is not read             */
-    uint8_t     out;    /* points of a tile along each axis, less 2: 2 or 4. Results of three terms: as many */
+    uint8_t     out;    /* 2 or 4: a tile has out + 2 points along an axis, and out results of three taps */
     uint8_t     phased; /* 1: all tiles pass each stage before the next one begins       */
     uint16_t    tiles;  /* tiles that pass all stages together, at most; 0 where phased  */
     uint8_t     zero[4];
@@ -67,7 +68,8 @@ static inline bool winograd_is_line(const winograd_shape *s)
     return s->filter[0] == 1 || s->filter[1] == 1;
 }
 
-static inline int64_t winograd_terms(const winograd_shape *s)
+/* Of the filter, along an axis that is transformed. */
+static inline int64_t winograd_taps(const winograd_shape *s)
 {
     return s->filter[s->filter[0] == 1];
 }
@@ -117,7 +119,7 @@ int64_t winograd_tile_count(const winograd_params *p, int phase);
 void winograd_run(const winograd_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
                   void *post_user);
 
-/* ---- the transforms of one instruction set: [is a line]; input [out is 4], output [out is 4, five terms] ---- */
+/* ---- the transforms of one instruction set ---- */
 
 typedef struct winograd_out {
     const float *m;             /* the products of a tile: points `m_point` apart, all channels adjacent */
@@ -132,7 +134,8 @@ typedef struct winograd_out {
 } winograd_out;
 
 typedef struct winograd_set {
-    /* pixels[points], row by row; writes whole vectors: up to 15 floats beyond the channels */
+    /* The first index: 0 squares, 1 lines. The second: 0 for out 2, 1 for out 4, and of results 2 for out 4 and five
+     * taps. pixels[points], row by row; input writes whole vectors: up to 15 floats beyond the channels. */
     void (*input[2][2])(const float *const *pixels, int64_t channels, float *v, int64_t v_point);
     void (*output[2][3])(const winograd_out *o);
 } winograd_set;

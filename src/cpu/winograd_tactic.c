@@ -87,7 +87,7 @@ int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shap
                      winograd_tactic out[WINOGRAD_TACTICS_MAX])
 {
     int count = 0;
-    for (int size = winograd_terms(s) == 5 ? 4 : 2; size <= 4; size += 2) {
+    for (int size = winograd_taps(s) == 5 ? 4 : 2; size <= 4; size += 2) {
         const int64_t tiles = tiles_count(s, size);
         const double bytes = tile_bytes(s, size);
         /* All tiles at once where that is not much memory; blocks for the L2 cache; in place of the former, larger

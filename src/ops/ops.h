@@ -87,6 +87,8 @@ bool           op_parse(const char *name, size_t length, op_id *out);
 static inline bool op_is_scalar(op_id op) { return op < OP_SCALAR_COUNT; }
 /* Has it one of these traits? */
 static inline bool op_has(op_id op, uint32_t traits) { return (op_at(op)->traits & traits) != 0; }
+/* May it run in f32, between conversions, where its operands are f16 or bf16? */
+static inline bool op_widens(op_id op) { return op_has(op, CONTRACTION | REDUCTION | ROWWISE | WIDENS); }
 
 /* The names of an enum's items, NULL-terminated: attr_items_reduce_kind, … */
 #define E(name) extern const char *const attr_items_##name[];

@@ -63,7 +63,7 @@ bool work_may_widen(lowering *l, const work *w)
     bool narrow = false;
     for (uint32_t i = 0; i < w->count_in; i++)
         narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
-    return narrow && (op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE | WIDENS));
+    return narrow && op_widens(w->op);
 }
 
 /* Work on f16 or bf16 that only f32 kernels do fast: the same in f32 between conversions. Sums are as wide as the

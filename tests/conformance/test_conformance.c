@@ -113,7 +113,7 @@ static void check_halves(runner *r, const case_line *l, const problem *p)
     memcpy(line, l->at, strlen(l->at) + 1);
     for (char *at = line; (at = strstr(at, "f32[")) != NULL; at++) memcpy(at, "f16", 3);
     const problem *half = case_parse(&r->rig, line, strlen(line), &why);
-    if (half && !is_taken(half) && !(op_at(p->op)->traits & (CONTRACTION | REDUCTION | ROWWISE | WIDENS)))
+    if (half && !is_taken(half) && !op_widens(p->op))
         report(r, line, "reference", "", "alone takes it in f16, and is not done in f32 between conversions");
     *r->rig.e.error = (sinter_error){ 0 };
 }

@@ -246,7 +246,7 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
               !(!strcmp(n->op, "Unique") && judge_may_join(m, first)) &&
               !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) &&
-              !(!strcmp(n->op, "Div") && judge_may_be_zero(m->value.at[n->in[1]].at[k]));
+              !(!strcmp(n->op, "Div") && n->in[0] == n->in[1] && judge_may_be_zero(first));
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];

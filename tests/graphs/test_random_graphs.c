@@ -15,6 +15,7 @@
  * for compare_onnxruntime.py, and runs none. --rewrite: each model is written as ONNX first, as it is or simplified,
  * and that model is run. --file runs a model as text. --coverage appends what the graphs have to a file for
  * uncovered.py, and runs none. Graph N of a seed and a palette is the same everywhere. */
+#include "graph_ops.h"
 #include "graph_campaign.h"
 #include "test.h"
 
@@ -45,7 +46,7 @@ static bool read_option(options *o, const char *name, const char *v)
     else if (!strcmp(name, "--palette")) c->palette = (uint32_t)atol(v);
     else if (!strcmp(name, "--nodes")) c->nodes = (uint32_t)atol(v);
     else if (!strcmp(name, "--known")) o->known = atol(v);
-    else if (!strcmp(name, "--only")) c->only = v;
+    else if (!strcmp(name, "--only") && gop_find(v)) c->only = v;
     else if (!strcmp(name, "--dump")) c->dump = v;
     else if (!strcmp(name, "--coverage")) c->coverage = v;
     else if (!strcmp(name, "--save")) c->save = v;
