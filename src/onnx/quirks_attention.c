@@ -419,7 +419,7 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
 /* ---- com.microsoft's GroupQueryAttention: a cache of each of the batch, filled as far as seqlens_k says ---- */
 typedef struct cache {
     dim batch, tokens, length; /* length: of the caches that come out */
-    ir_value_id start;         /* [B]: where the new tokens go */
+    ir_value_id start, last;   /* [B]: where the new tokens go; the last token that counts */
 } cache;
 
 static ir_value_id cached(onnx_call *c, const cache *at, ir_value_id past, ir_value_id x)
@@ -448,10 +448,10 @@ static cache cache_of(onnx_call *c)
     uint32_t count = 0;
     if (!call_sizes(c, call_in(c, 6), "total_sequence_length", DIM_NONE, &total, 1, &count)) return at;
     at.length = call_in(c, 3) ? call_clamp_max(c, total, call_dim(c, call_in(c, 3), 2)) : total;
-    const ir_value_id last = build_typed(&c->b, build_shaped(&c->b, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
+    at.last = build_typed(&c->b, build_shaped(&c->b, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
     const dim before = dim_sub(c->b.g->dims, at.tokens, call_k(c, 1));
     const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0);
-    at.start = build_max(&c->b, build_sub(&c->b, last, build_sizes(&c->b, &before, 1, true)), zero);
+    at.start = build_max(&c->b, build_sub(&c->b, at.last, build_sizes(&c->b, &before, 1, true)), zero);
     return at;
 }
 
@@ -502,10 +502,17 @@ static void sink_add(onnx_call *c, quirk_heads *h, ir_value_id sink)
     h->mask = build_where(&c->b, is_sink, score, one_more(c, h->mask, last, 0));
 }
 
+/* The heads [B, S, heads, D] of the queries (0) or the keys (1), each normalised by itself. */
+static ir_value_id head_normed(onnx_call *c, ir_value_id x, uint32_t i)
+{
+    const double both = call_real(c, "qk_norm_epsilon", (double)1e-6f);
+    return quirk_rms_norm(c, x, call_in(c, 14 + i), 3, call_real(c, i ? "k_norm_epsilon" : "q_norm_epsilon", both));
+}
+
 void convert_group_query_attention(onnx_call *c)
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
-    static const char *const refused[] = { "k_quant_type", "v_quant_type", "qk_output" };
+    static const char *const refused[] = { "k_quant_type", "v_quant_type", "qk_output", "sliding_window_cache" };
     const int64_t n[3] = { call_int(c, "num_heads", 0), call_int(c, "kv_num_heads", 0),
                            call_int(c, "kv_num_heads", 0) };
     for (uint32_t i = 0; i < COUNT_OF(refused); i++) {
@@ -514,8 +521,11 @@ void convert_group_query_attention(onnx_call *c)
             REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
     }
     const int64_t window = call_int(c, "local_window_size", -1);
+    const bool is_causal = call_int(c, "causal", 1) != 0;
     for (uint32_t i = 12; i < c->count_in; i++)
-        if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
+        if (call_in(c, i) && i != 14 && i != 15) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
+    if (!call_in(c, 14) != !call_in(c, 15))
+        REJECT(c, INVALID_MODEL, "q_norm_weight and k_norm_weight do not come together");
     if (call_rank(c, call_in(c, 0)) != 3 || n[0] < 1 || n[1] < 1 || n[0] % n[1] || n[0] > INT16_MAX)
         REJECT(c, INVALID_MODEL, "%lld heads of queries for %lld of keys, in rank %u", (long long)n[0], (long long)n[1],
                call_rank(c, call_in(c, 0)));
@@ -555,6 +565,7 @@ void convert_group_query_attention(onnx_call *c)
         x[i] = is_packed ? build_part(&c->b, call_in(c, 0), 2, from, 1, wide) : call_in(c, i);
         from = dim_add(c->b.g->dims, from, wide);
         x[i] = build_shaped(&c->b, x[i], apart, 4);
+        if (call_in(c, 14) && i < 2) x[i] = head_normed(c, x[i], i);
         if (turns && i < 2)
             x[i] = rotated(c, x[i], angle[0], angle[1], turning, call_int(c, "rotary_interleaved", 0) != 0);
         x[i] = build_permuted(&c->b, x[i], perm, 4);
@@ -567,10 +578,10 @@ void convert_group_query_attention(onnx_call *c)
     if (h.scale == 0) quirk_scale_default(c, &h);
     if (c->b.status) return;
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
-    const ir_value_id start = build_shaped(&c->b, at.start, each, 4);
+    const ir_value_id start = build_shaped(&c->b, at.start, each, 4), last = build_shaped(&c->b, at.last, each, 4);
     const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0);
     const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1);
-    h.mask = band(c, rows, columns, start, 0, true);
+    h.mask = is_causal ? band(c, rows, columns, start, 0, true) : build_le(&c->b, columns, last);
     if (window > 0) h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, start, 1 - window, false));
     h.mask = quirk_masks_joined(c, h.mask, bias_filled(c, &at, call_in(c, 10)));
     if (c->count_out > 1) c->out[1] = h.k;

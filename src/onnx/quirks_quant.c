@@ -237,9 +237,34 @@ static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like
     c->out[0] = quirk_quantize(c, y, zero_in(c, call_in(c, i)), zero, call_type(c, zero ? zero : like));
 }
 
+/* Codes less their zero point, as f32. */
+static ir_value_id code_of(onnx_call *c, uint32_t i)
+{
+    const ir_value_id one = build_scalar(&c->b, SINTER_DTYPE_F32, 1);
+    return quirk_dequantize(c, call_in(c, i), one, zero_in(c, call_in(c, i + 2)));
+}
+
+/* The codes are multiplied, and their scales by themselves: f32 may not hold what a code of a mask of the least numbers
+ * stands for. */
+static void qlinear_mul(onnx_call *c)
+{
+    const ir_value_id a = code_of(c, 0), b = code_of(c, 3), a_scale = zero_in(c, call_in(c, 1)),
+                      b_scale = zero_in(c, call_in(c, 4)), y_scale = zero_in(c, call_in(c, 6)),
+                      zero = zero_in(c, call_in(c, 7)), scale = build_mul(&c->b, a_scale, b_scale),
+                      step = build_div(&c->b, scale, y_scale), product = build_mul(&c->b, a, b),
+                      y = build_mul(&c->b, product, step), one = build_scalar(&c->b, SINTER_DTYPE_F32, 1);
+    c->out[0] = quirk_quantize(c, y, one, zero, call_type(c, zero ? zero : call_in(c, 0)));
+}
+
 void convert_qlinear_binary(onnx_call *c) /* arg: op */
 {
-    if (!call_in(c, 4) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "an input is missing");
+    if (!call_in(c, 0) || !call_in(c, 1) || !call_in(c, 3) || !call_in(c, 4) || !call_in(c, 6))
+        REJECT(c, INVALID_MODEL, "an input is missing");
+    if (c->b.status) return;
+    if (c->arg == OP_mul) {
+        qlinear_mul(c);
+        return;
+    }
     const ir_value_id second = dequantized(c, 3);
     requantize(c, build_binary(&c->b, (op_id)c->arg, dequantized(c, 0), second), 6, call_in(c, 0));
 }
