@@ -267,6 +267,10 @@ sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, 
     const op_row *row = fn ? NULL : importer_row(im, domain, n->type, version, &is_known);
     const bool is_plugin = !fn && !row && plugin_is_known(e, n->type);
     if (!fn && !row && !is_plugin && !is_known) row = importer_row(im, ONNX_TENSORRT, n->type, 1, &is_known);
+    if (!fn && !row && !is_plugin && strcmp(domain, "com.microsoft.nchwc") == 0)
+        return FAIL(e, UNSUPPORTED,
+                    "its data lie in blocks as one machine's ONNX Runtime has them: let that write the "
+                    "model with ORT_ENABLE_EXTENDED, or less");
     if (!fn && !row && !is_plugin)
         return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported")
                         : FAIL(e, UNSUPPORTED, "the operator is not supported");

@@ -46,6 +46,18 @@ static ir_value_id activated(onnx_call *c, ir_value_id y, const char *what, cons
     return 0;
 }
 
+/* The activation that attributes name, with its parameters; Selu's second one is gamma. */
+static ir_value_id activated_by_name(onnx_call *c, ir_value_id y)
+{
+    const char *what = call_text(c, "activation", "");
+    const char *const second = strcmp(what, "Selu") == 0 ? "activation_gamma" : "activation_beta";
+    attr_reals p = { 0 };
+    if (call_attr(c, "activation_alpha")) p.at[p.count++] = call_real(c, "activation_alpha", 0);
+    if (p.count && call_attr(c, second)) p.at[p.count++] = call_real(c, second, 0);
+    if (!p.count && call_attr(c, second)) REJECT(c, UNSUPPORTED, "%s without activation_alpha", second);
+    return activated(c, y, what, &p);
+}
+
 void convert_gemm(onnx_call *c) /* arg 1: com.microsoft's FusedGemm, with an activation behind it */
 {
     ir_value_id y = build_matmul(
@@ -60,16 +72,7 @@ void convert_gemm(onnx_call *c) /* arg 1: com.microsoft's FusedGemm, with an act
         if (beta != 1) bias = build_mul(&c->b, bias, build_scalar_like(&c->b, bias, beta));
         y = build_add(&c->b, y, bias);
     }
-    if (c->arg) {
-        const char *what = call_text(c, "activation", "");
-        const char *const second = strcmp(what, "Selu") == 0 ? "activation_gamma" : "activation_beta";
-        attr_reals p = { 0 };
-        if (call_attr(c, "activation_alpha")) p.at[p.count++] = call_real(c, "activation_alpha", 0);
-        if (p.count && call_attr(c, second)) p.at[p.count++] = call_real(c, second, 0);
-        if (!p.count && call_attr(c, second)) REJECT(c, UNSUPPORTED, "%s without activation_alpha", second);
-        y = activated(c, y, what, &p);
-    }
-    c->out[0] = y;
+    c->out[0] = c->arg ? activated_by_name(c, y) : y;
 }
 
 static bool are_distinct(const char *labels, size_t count)
@@ -349,7 +352,7 @@ static ir_value_id batch_turned(onnx_call *c, ir_value_id x)
     return build_permuted(&c->b, x, perm, rank);
 }
 
-void convert_fused_matmul(onnx_call *c)
+void convert_fused_matmul(onnx_call *c) /* arg 1: FusedMatMulActivation */
 {
     ir_value_id in[2] = { call_in(c, 0), call_in(c, 1) };
     if (call_int(c, "transBatchA", 0) && in[0]) in[0] = batch_turned(c, in[0]);
@@ -358,7 +361,8 @@ void convert_fused_matmul(onnx_call *c)
         &c->b, in[0], in[1],
         &(attrs_matmul){ .trans_a = call_int(c, "transA", 0) != 0, .trans_b = call_int(c, "transB", 0) != 0 });
     const double alpha = call_real(c, "alpha", 1);
-    c->out[0] = alpha == 1 ? y : build_mul(&c->b, y, build_scalar_like(&c->b, y, alpha));
+    if (alpha != 1) y = build_mul(&c->b, y, build_scalar_like(&c->b, y, alpha));
+    c->out[0] = c->arg ? activated_by_name(c, y) : y;
 }
 
 void convert_fused_conv(onnx_call *c)

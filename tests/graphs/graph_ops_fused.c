@@ -40,6 +40,10 @@ static bool fused_matmul(grow *g, const gop *op)
     grow_int(g, n, "transA", ta);
     grow_int(g, n, "transB", tb);
     grow_real(g, n, "alpha", 0.5);
+    if (op->arg) {
+        grow_text(g, n, "activation", "LeakyRelu");
+        grow_real(g, n, "activation_alpha", 0.25);
+    }
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -129,7 +133,8 @@ static bool grouped(grow *g, const gop *op)
                   room = past && grow_one_in(g, 2) ? grow_between(g, 1, 9) : 0; /* of the caches, that stays */
     const bool turns = grow_one_in(g, 2);
     gsize width = gsize_of(2 * half), wide = width, few;
-    if (!turns && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
+    const bool is_normed = grow_one_in(g, 3);
+    if (!turns && !is_normed && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
     if (gsize_min(g, width) < 1) return false;
     wide = few = width;
     for (uint32_t i = 0; i < G_ENVS; i++) wide.at[i] *= heads, few.at[i] *= groups;
@@ -145,11 +150,15 @@ static bool grouped(grow *g, const gop *op)
     const uint32_t cosine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
                    sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
                    added = score_bias(g, batch, heads, t, gsize_of(past + tokens)),
-                   sink = grow_one_in(g, 3) ? weight(g, heads, 0, 1) : G_ABSENT, n = grow_begin(g, op->name);
-    const uint32_t in[12] = { query, key, value, cache, other, lengths, total, cosine, sine, G_ABSENT, added, sink };
-    inputs(g, n, in, 12);
+                   sink = grow_one_in(g, 3) ? weight(g, heads, 0, 1) : G_ABSENT,
+                   first = is_normed ? weight(g, 2 * half, 0, 1) : G_ABSENT,
+                   second = is_normed ? weight(g, 2 * half, 0, 1) : G_ABSENT, n = grow_begin(g, op->name);
+    const uint32_t in[16] = { query, key,      value, cache, other,    lengths,  total, cosine,
+                              sine,  G_ABSENT, added, sink,  G_ABSENT, G_ABSENT, first, second };
+    inputs(g, n, in, is_normed ? 16 : 12);
     grow_int(g, n, "num_heads", heads);
     grow_int(g, n, "kv_num_heads", groups);
+    if (grow_one_in(g, 4)) grow_int(g, n, "causal", 0);
     if (turns) grow_int(g, n, "do_rotary", 1);
     return grow_end(g, n, past ? 3 : 1) != G_NONE;
 }
@@ -210,6 +219,7 @@ const gop gops_fused[] = {
     { MICROSOFT "LayerNormalization", 1, 0, 1, along_last, 2, 0, 0 },
     { MICROSOFT "FusedMatMul", 1, 0, 2, fused_matmul, 0, 0, 0 },
     { MICROSOFT "TransposeMatMul", 1, 0, 1, fused_matmul, 0, 0, 0 },
+    { MICROSOFT "FusedMatMulActivation", 1, 0, 1, fused_matmul, 1, 0, 0 },
     { MICROSOFT "EmbedLayerNormalization", 1, 0, 1, embedded, 0, 0, 0 },
     { 0 },
 };
