@@ -42,6 +42,9 @@ void convert_matmul_nbits(onnx_call *c)
     const ir_value_id x = call_in(c, 0), zero_in = call_in(c, 3);
     if (!x || !call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "an input is missing");
     if (bits != 2 && bits != 4 && bits != 8) REJECT(c, UNSUPPORTED, "numbers of %lld bits", (long long)bits);
+    if (call_int(c, "weight_prepacked", 0))
+        REJECT(c, UNSUPPORTED, "weight_prepacked is %lld: weights in the order of one kind of GPU",
+               (long long)call_int(c, "weight_prepacked", 0));
     if (k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX || block < 16 || block > 1 << 16 || block & (block - 1))
         REJECT(c, INVALID_MODEL, "weights of %lld times %lld in blocks of %lld", (long long)n, (long long)k,
                (long long)block);

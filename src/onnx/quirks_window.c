@@ -139,18 +139,24 @@ static ir_value_id turned(onnx_call *c, ir_value_id x, bool is_last)
  * arg 1: com.microsoft's, which spaces its taps, and has channels last. */
 void convert_causal_conv(onnx_call *c)
 {
+    static const char *const refused[] = { "state_length", "input_channel_offset", "input_channels",
+                                           "state_update_capacity" };
     dim_table *t = c->b.g->dims;
     const ir_value_id w = call_in(c, 1);
     ir_value_id x = call_in(c, 0), past = call_in(c, 3);
     const char *what = call_text(c, "activation", "none");
     const bool silu = strcmp(what, "silu") == 0 || strcmp(what, "swish") == 0;
     const bool is_last = c->arg && call_int(c, "channels_last", 0) != 0;
-    const int64_t dilation = c->arg ? call_int(c, "dilation", 1) : 1;
+    const int64_t dilation = c->arg ? call_int(c, "dilation", 1) : 1,
+                  of_state = c->arg ? call_int(c, "state_channels_last", -1) : -1;
+    const bool is_state_last = of_state < 0 ? is_last : of_state != 0;
     dim d[SINTER_RANK_MAX];
     int64_t k = 0, channels = 0;
     if (!silu && strcmp(what, "none") != 0) REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
     if (c->arg && (call_int(c, "ndim", 1) != 1 || call_int(c, "state_window", 0) != 0))
         REJECT(c, UNSUPPORTED, "attribute ndim is not 1, or state_window is not 0");
+    for (uint32_t i = 0; i < COUNT_OF(refused); i++)
+        if (c->arg && call_int(c, refused[i], 0)) REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
     if (dilation < 1 || dilation > WINDOW_MAX)
         REJECT(c, INVALID_MODEL, "attribute dilation is %lld", (long long)dilation);
     if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3 || (past && call_rank(c, past) != 3))
@@ -160,7 +166,7 @@ void convert_causal_conv(onnx_call *c)
         REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
     if (c->b.status) return;
     x = turned(c, x, is_last);
-    past = turned(c, past, is_last);
+    past = turned(c, past, is_state_last);
     const dim zero = call_k(c, 0), back = call_k(c, (k - 1) * dilation), begin[3] = { zero, zero, back },
               end[3] = { zero, zero, zero };
     const ir_value_id padded =
@@ -174,7 +180,8 @@ void convert_causal_conv(onnx_call *c)
     const ir_value_id y = quirk_bias(c, build_conv(&c->b, padded, w, a), call_in(c, 2));
     c->out[0] = turned(c, silu ? build_silu(&c->b, y) : y, is_last);
     if (c->count_out < 2) return;
-    c->out[1] = turned(c, build_part(&c->b, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back), is_last);
+    const ir_value_id state = build_part(&c->b, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back);
+    c->out[1] = turned(c, state, is_state_last);
 }
 
 void convert_conv_integer(onnx_call *c)
