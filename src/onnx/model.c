@@ -525,6 +525,9 @@ sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t siz
     const sinter_status s = model_of(&r, bytes, size, out);
     arena_deinit(&r.scratch);
     out->graph_count = r.graph_count;
+    if (s == SINTER_INVALID_MODEL && size >= 8 && memcmp(bytes + 4, "ORTM", 4) == 0)
+        return FAIL(e, UNSUPPORTED,
+                    "this is ONNX Runtime's own format (.ort): give the ONNX model that it was made of");
     TRY(s);
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
     TRY(list_outputs_once(&r, &out->graph));

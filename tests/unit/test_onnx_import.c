@@ -139,6 +139,16 @@ static void collects_problems(void)
     done(&f, m);
 }
 
+static void names_another_format(void)
+{
+    fixture f;
+    bytes m = { 0 };
+    bytes_add(&m, "\x1c\0\0\0ORTM\0\0\x12\0", 12);
+    CHECK_EQ(import(&f, m, NULL), SINTER_UNSUPPORTED);
+    CHECK_HAS(f.error.text, "ONNX Runtime's own format");
+    done(&f, m);
+}
+
 static bytes branch(const char *op)
 {
     bytes g = { 0 };
@@ -462,19 +472,12 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols),
-                              T(splits_a_name_of_two_sizes),
-                              T(lists_an_output_once),
-                              T(collects_problems),
-                              T(imports_branches),
-                              T(guards_branches),
-                              T(expands_functions),
-                              T(refuses_nesting),
-                              T(refuses_external),
-                              T(refuses_sizes),
-                              T(survives_failing_memory),
-                              T(resolves_sequences),
-                              T(unrolls_loops_over_sequences),
-                              T(binds_negative_numbers),
-                              { 0 } };
+static const test tests[] = { T(imports_symbols),        T(splits_a_name_of_two_sizes),
+                              T(lists_an_output_once),   T(collects_problems),
+                              T(names_another_format),   T(imports_branches),
+                              T(guards_branches),        T(expands_functions),
+                              T(refuses_nesting),        T(refuses_external),
+                              T(refuses_sizes),          T(survives_failing_memory),
+                              T(resolves_sequences),     T(unrolls_loops_over_sequences),
+                              T(binds_negative_numbers), { 0 } };
 TEST_MAIN(tests)
