@@ -25,6 +25,7 @@ const pass opt_pipeline[] = {
     { "integers",             .rules = { rules_integer, rules_requantize, rules_shape }, .when = FOR_INTEGERS },
     { "moves",                .rules = { rules_move, rules_sink } },
     { "turns",                .rules = { rules_turn, rules_shape } },
+    { "sinks",                .rules = { rules_sink_turned, rules_sink, rules_shape } },
     { "horizontal",           .run = pass_horizontal },
     { "cse-again",            .run = pass_cse },
     { "lower",                .point = OPT_LOWER },

@@ -33,7 +33,7 @@ typedef struct rule {
 } rule;
 extern const rule rules_shape[], rules_sink[], rules_arith[], rules_strength[], rules_linear[], rules_activation[];
 extern const rule rules_norm[], rules_attention[], rules_integer[], rules_unsigned[], rules_requantize[], rules_move[];
-extern const rule rules_turn[];
+extern const rule rules_turn[], rules_sink_turned[];
 
 /* ---- looking ---- */
 static inline const ir_value *rw_value(const rewriter *r, ir_value_id v) { return ir_value_at(r->g, v); }

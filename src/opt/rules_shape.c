@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { X };
+enum { ASKED = 64 }; /* nodes that are asked what made a value */
 
 static ir_value_id take_x(rewriter *r, const match *m)
 {
@@ -79,21 +80,28 @@ static ir_value_id fold_transposes(rewriter *r, const match *m)
     return build_permuted(r->b, m->v[X], both, q->count);
 }
 
+/* Does a transposition of x move axes of size 1 alone? */
+static bool moves_ones(const rewriter *r, const ir_value *x, const int64_t *perm)
+{
+    int64_t last = -1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (dim_is(r->g->dims, x->dim[perm[i]], 1)) continue;
+        if (perm[i] < last) return false;
+        last = perm[i];
+    }
+    return true;
+}
+
 /* A transpose that only moves axes of size 1 is a reshape, one that moves none is nothing. */
 static ir_value_id transpose_to_reshape(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
     const attr_ints *p = &((const attrs_transpose *)n->attrs)->perm;
     const ir_value *x = rw_value(r, n->in[0]);
-    int64_t last = -1;
     bool is_identity = true;
-    for (uint32_t i = 0; i < p->count; i++) {
-        is_identity &= p->at[i] == (int64_t)i;
-        if (dim_is(r->g->dims, x->dim[p->at[i]], 1)) continue;
-        if (p->at[i] < last) return 0;
-        last = p->at[i];
-    }
+    for (uint32_t i = 0; i < p->count; i++) is_identity &= p->at[i] == (int64_t)i;
     if (is_identity) return n->in[0];
+    if (!moves_ones(r, x, p->at)) return 0;
     return build_shaped(r->b, n->in[0], rw_value(r, n->out[0])->dim, rw_value(r, n->out[0])->rank);
 }
 
@@ -423,6 +431,86 @@ static ir_value_id sink_reshape(rewriter *r, const match *m)
     return 0;
 }
 
+/* Is v, which has one reader, made by an op that takes an epilogue, and then perhaps by functions of single elements?
+ * left: how many nodes are asked. */
+static bool is_behind_anchor(const rewriter *r, ir_value_id v, uint32_t *left)
+{
+    if (!rw_only(r, v) || !rw_value(r, v)->producer || !*left) return false;
+    const ir_node *n = rw_node(r, rw_value(r, v)->producer);
+    --*left;
+    if (op_at(n->op)->traits & FUSES_AFTER) return true;
+    for (uint32_t i = 0; op_is_scalar(n->op) && i < n->count_in; i++)
+        if (rw_same_shape(r, n->in[i], v) && is_behind_anchor(r, n->in[i], left)) return true;
+    return false;
+}
+
+/* Is v an image, whose channels may lie innermost in memory? left: how many nodes are asked. */
+static bool is_image(const rewriter *r, ir_value_id v, uint32_t *left)
+{
+    if (!rw_value(r, v)->producer || !*left) return false;
+    const ir_node *n = rw_node(r, rw_value(r, v)->producer);
+    --*left;
+    if (op_has(n->op, IMAGE)) return true;
+    for (uint32_t i = 0; op_is_scalar(n->op) && i < n->count_in; i++)
+        if (rw_same_shape(r, n->in[i], v) && is_image(r, n->in[i], left)) return true;
+    return false;
+}
+
+/* A transposition to or from the order in which the channels are the last axis? */
+static bool is_channels_first(const int64_t *perm, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (perm[i] != (i == 1 ? rank - 1 : i ? i - 1 : 0)) return false;
+    return rank > 2;
+}
+
+/* Operand v of an op, as it must be for the op to come before a transposition to `rank` axes and not behind it;
+ * 0: that would take a copy. */
+static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *perm, uint32_t rank)
+{
+    const ir_value c = *rw_value(r, v);
+    const ir_node *other = rw_def(r, v, OP_transpose);
+    int64_t back[SINTER_RANK_MAX];
+    dim d[SINTER_RANK_MAX];
+    uint32_t left = ASKED;
+    for (uint32_t i = 0; i < rank; i++) back[perm[i]] = i;
+    for (uint32_t i = 0; i < rank; i++)
+        d[i] = i + c.rank < rank ? dim_const(r->g->dims, 1) : c.dim[i + c.rank - rank];
+    ir_value whole = c;
+    whole.rank = rank;
+    memcpy(whole.dim, d, sizeof d);
+    const bool cancels = other && !memcmp(((const attrs_transpose *)other->attrs)->perm.at, perm, rank * sizeof *perm);
+    if (!cancels && !ir_is_const(r->g, v) && !moves_ones(r, &whole, back) &&
+        !(c.rank == rank && is_channels_first(perm, rank) && is_image(r, v, &left)))
+        return 0;
+    return build_permuted(r->b, build_shaped(r->b, v, d, rank), back, rank);
+}
+
+/* f(transpose(x), c) -> transpose(f(x, c)) behind an op that takes an epilogue, so that f can become part of it. */
+static ir_value_id sink_transpose(rewriter *r, const match *m)
+{
+    const ir_node_id root = m->root;
+    const uint32_t count = rw_node(r, root)->count_in;
+    for (uint32_t i = 0; count <= 3 && i < count; i++) {
+        const ir_value_id turned = rw_node(r, root)->in[i];
+        const ir_node *t = rw_def(r, turned, OP_transpose);
+        uint32_t left = ASKED;
+        if (!t || !rw_only(r, turned) || !rw_same_shape(r, turned, rw_node(r, root)->out[0]) ||
+            !is_behind_anchor(r, t->in[0], &left))
+            continue;
+        const ir_value_id x = t->in[0];
+        const attr_ints p = ((const attrs_transpose *)t->attrs)->perm;
+        ir_value_id in[3];
+        bool ok = true;
+        for (uint32_t k = 0; k < count && ok; k++) {
+            in[k] = k == i ? x : operand_unturned(r, rw_node(r, root)->in[k], p.at, p.count);
+            ok = in[k] != 0;
+        }
+        if (ok) return build_permuted(r->b, build_again(r->b, root, in, count), p.at, p.count);
+    }
+    return 0;
+}
+
 /* clang-format off */
 const rule rules_shape[] = {
     { "identity",             MATCH(identity, ANY(X)),                take_x,                 EXACT },
@@ -452,6 +540,11 @@ const rule rules_shape[] = {
 /* Late, so that what is recognised by its shape has been recognised. */
 const rule rules_sink[] = {
     { "reshape-sink",         SCALARS,                                sink_reshape,           EXACT },
+    { .name = NULL },
+};
+/* Later still: products of turned matrices are turned first. */
+const rule rules_sink_turned[] = {
+    { "transpose-sink",       SCALARS,                                sink_transpose,         EXACT },
     { .name = NULL },
 };
 /* clang-format on */

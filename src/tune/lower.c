@@ -2,11 +2,12 @@
 /* lower.c - walks a graph in order and turns it into a plan: views cost nothing, everything else is work for a kernel.
  * Bodies of If, Loop and Scan become regions of the plan (lower_call.c). */
 #include "base/os.h"
-#include "tune/lower.h"
+#include "tune/work.h"
 
 #include <string.h>
 
 enum { ATTENTION_FAR = 8 }; /* views between a value and attention */
+enum { TURNS = 2 };         /* transpositions between a value and who reads it */
 
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 {
@@ -98,27 +99,30 @@ static bool is_for_attention(lowering *l, ir_value_id v, arena *scratch, uint32_
     return is_all;
 }
 
-/* A value that only a transpose reads is best written in the order in which the transposed value is dense, and one that
- * enters a network of images as its kernels want it. */
-static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
+/* The order in which the readers of v, a value of the graph, would like it to lie: as kernels for images want it, or dense
+ * as a transposition makes it, so that this costs nothing. far: through how many transpositions it looks. */
+static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint32_t far, uint8_t *order)
 {
     ir_node_id *reader;
     const ir_value *x = ir_value_at(l->g, v);
-    if (x->is_output || x->use_count != 1 || ir_readers(l->g, v, scratch, &reader) != 1) return false;
-    const ir_node *n = ir_node_at(l->g, reader[0]);
-    if (l->o->backend->copy && op_has(n->op, IMAGE) && n->in[0] == v && x->rank >= 4) {
-        order[0] = 0;
-        for (uint32_t i = 1; i + 1 < x->rank; i++) order[i] = (uint8_t)(i + 1);
-        order[x->rank - 1] = 1;
-        return true;
+    const uint32_t count = x->is_output ? 0 : ir_readers(l->g, v, scratch, &reader);
+    /* Of several readers only those behind a transposition count. */
+    for (uint32_t i = 0; i < count && (count == 1 || far < TURNS); i++) {
+        const ir_node *n = ir_node_at(l->g, reader[i]);
+        if (l->o->backend->copy && op_has(n->op, IMAGE) && n->in[0] == v && x->rank >= 4)
+            return work_order_channels_last(x->rank, order), true;
     }
-    if (n->op != OP_transpose) return false;
+    const ir_node *n = count == 1 && x->use_count == 1 ? ir_node_at(l->g, reader[0]) : NULL;
+    if (!n || n->op != OP_transpose || !far) return false;
     const attr_ints *perm = &((const attrs_transpose *)n->attrs)->perm;
-    if (perm->count && perm->at[perm->count - 1] == (int64_t)perm->count - 1 &&
+    if (perm->count != x->rank) return false;
+    if (perm->at[perm->count - 1] == (int64_t)perm->count - 1 &&
         is_for_attention(l, n->out[0], scratch, ATTENTION_FAR))
         return false;
-    for (uint32_t i = 0; i < x->rank; i++) order[i] = (uint8_t)perm->at[i];
-    return perm->count == x->rank;
+    uint8_t behind[SINTER_RANK_MAX];
+    if (!wish_of(l, n->out[0], scratch, far - 1, behind)) work_order_plain(x->rank, behind);
+    for (uint32_t i = 0; i < x->rank; i++) order[i] = (uint8_t)perm->at[behind[i]];
+    return true;
 }
 
 sinter_status lower_work(lowering *l, const ir_node *n, work *w)
@@ -141,7 +145,7 @@ sinter_status lower_work(lowering *l, const ir_node *n, work *w)
         const ir_value *v = ir_value_at(l->g, n->out[i]);
         w->out[i] = (work_out){ .name = v->name, .dtype = v->dtype, .rank = v->rank, .io = l->io[n->out[i]] };
         memcpy(w->out[i].dim, v->dim, sizeof v->dim);
-        if (!l->o->reference_only) w->out[i].has_wish = wish_of(l, n->out[i], l->a, w->out[i].wish);
+        if (!l->o->reference_only) w->out[i].has_wish = wish_of(l, n->out[i], l->a, TURNS, w->out[i].wish);
     }
     arena_rewind(l->a, mark);
     return SINTER_OK;

@@ -21,7 +21,8 @@
 
 static const rule *const tables[] = {
     rules_shape, rules_arith,   rules_linear,   rules_activation, rules_norm, rules_attention, rules_strength,
-    rules_sink,  rules_integer, rules_unsigned, rules_requantize, rules_move, rules_turn,      NULL
+    rules_sink,  rules_integer, rules_unsigned, rules_requantize, rules_move, rules_turn,
+    rules_sink_turned, NULL
 };
 
 typedef struct section {
