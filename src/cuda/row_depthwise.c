@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_depthwise.c - convolutions of one input channel a filter (device/depthwise.cu), in f32, f16, bf16 and
  * integers of 8 bits: at the speed of memory where images are channels-last. Weights are packed [tap][channel],
- * integers as f16, which holds them exactly. */
+ * integers as f16, which holds them exactly. A thread has 16 bytes of channels of an image, or 8, so that small images
+ * keep more threads busy; then weights of 16 bits are packed as f32. */
 #include "cuda/cuda_kernels.h"
 #include "cuda/product.h"
 #include "cuda/row_window.h"
@@ -17,16 +18,23 @@ static bool is_integer(const problem *p)
     return p->op == OP_conv_integer;
 }
 
-static uint32_t width_of(const problem *p)
+/* Channels of a thread. */
+static uint32_t width_of(const problem *p, window_tactic x)
 {
-    return is_integer(p) ? 8 : 128 / sinter_dtype_bits(p->in[0].dtype);
+    return (is_integer(p) ? 8 : 128 / sinter_dtype_bits(p->in[0].dtype)) >> x.half;
 }
 
-static void space_of(const problem *p, emit_space *s)
+/* May a thread have 8 bytes of channels? Its weights are f32 then, 16 bytes as ever. */
+static bool may_halve(const problem *p)
+{
+    return p->in[0].dtype == SINTER_DTYPE_F16 || p->in[0].dtype == SINTER_DTYPE_BF16;
+}
+
+static void space_of(const problem *p, window_tactic x, emit_space *s)
 {
     emit_space_of(p, s);
     s->inner = 1;
-    s->width = width_of(p);
+    s->width = width_of(p, x);
 }
 
 static bool is_byte(const problem_operand *o)
@@ -59,15 +67,15 @@ static const char *reject(const problem *p, const kernel_target *t)
                       w->dim[0].max % g.groups == 0,
                   "not depthwise");
     emit_space s;
-    space_of(p, &s);
+    space_of(p, (window_tactic){ 0 }, &s);
     return emit_reject(&s);
 }
 
-/* Channels are adjacent, start at multiples of 16 bytes, and are the result's, one for one. */
-static bool is_vector(const problem *p)
+/* Channels are adjacent, start at multiples of what a thread reads, and are the result's, one for one. */
+static bool is_vector(const problem *p, window_tactic t)
 {
     const problem_operand *x = &p->in[0];
-    const uint32_t v = width_of(p);
+    const uint32_t v = width_of(p, t);
     return x->order[x->rank - 1] == 1 && !x->is_gapped && x->dim[1].max % v == 0 && cuda_operand_vector(x, v) == v &&
            p->in[1].dim[0].max == x->dim[1].max;
 }
@@ -75,13 +83,14 @@ static bool is_vector(const problem *p)
 static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
 {
     const window g = window_of(p, p->attrs);
-    const double units = t->units ? t->units : 100, blocks = window_blocks(p, x, width_of(p));
-    const double threads = blocks * x.c * x.x * x.y, v = width_of(p), bytes = window_bytes(p);
+    const double units = t->units ? t->units : 100, blocks = window_blocks(p, x, width_of(p, x));
+    const double threads = blocks * x.c * x.x * x.y, v = width_of(p, x), bytes = window_bytes(p);
     const double span = (x.pix - 1.0) * (double)g.stride[1] + (double)((g.kernel[1] - 1) * g.dilation[1]) + 1,
                  read = span < x.pix * (double)g.kernel[1] ? span : x.pix * (double)g.kernel[1],
                  taps = (double)(g.kernel[0] * g.kernel[1]);
+    const double size = v * sinter_dtype_bits(p->in[0].dtype) / 8;
     /* What the first cache gives: 64 bytes a clock and multiprocessor; conversions cost as much as products. */
-    const double lines = threads * read * (double)g.kernel[0] * 16 * (is_vector(p) ? 1 : v) / (units * 64 * 1.6e9),
+    const double lines = threads * read * (double)g.kernel[0] * size * (is_vector(p, x) ? 1 : v) / (units * 64 * 1.6e9),
                  work = threads * v * (x.pix * taps * 2 + read * (double)g.kernel[0] * 2) /
                         ((t->flops > 0 ? t->flops : 1e13) * 0.6);
     const double fill = blocks >= units ? 1 : blocks / units;
@@ -89,9 +98,12 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     if (lines / fill > most) most = lines / fill;
     if (work / fill > most) most = work / fill;
     /* The kernel asks for so many rows of the image at once. */
-    const double rows = span * 4 * (double)g.kernel[0] <= 100 ? (double)g.kernel[0] : span <= 12 ? floor(25 / span) : 1;
-    const double most_rows = is_vector(p) ? rows : 1;
-    const double chain = ceil((double)g.kernel[0] / most_rows) * 600 + x.pix * 40;
+    const double words = span * size / 4;
+    const double rows = words * (double)g.kernel[0] <= 100 ? (double)g.kernel[0] : words <= 50 ? floor(100 / words) : 1;
+    const double most_rows = is_vector(p, x) ? rows : 1;
+    /* ... and one thread's instructions take their time, however many threads there are. */
+    const double own = v * (x.pix * taps + (read + (x.half ? 0 : (double)g.kernel[1])) * (double)g.kernel[0]) * 0.6;
+    const double chain = ceil((double)g.kernel[0] / most_rows) * 600 + x.pix * 40 + own;
     return 1500 + chain + most * 1e9;
 }
 
@@ -107,37 +119,37 @@ static double try_cost(const problem *p, window_tactic *x, const kernel_target *
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    window_tactics(p, t, width_of(p), PIX_MOST, try_cost, out);
+    window_tactics(p, t, width_of(p, (window_tactic){ 0 }), PIX_MOST, may_halve(p), try_cost, out);
 }
 
 FIELDS_PRINT(print, window_fields)
 
 static bool check(const problem *p, const tactic *t)
 {
-    (void)p;
-    return window_check(t, PIX_MOST);
+    return window_check(t, PIX_MOST, may_halve(p));
 }
 
 /* Rounded up to what any block takes. */
-static int64_t pitch_of(const problem *p)
+static int64_t pitch_of(const problem *p, window_tactic x)
 {
-    const int64_t unit = 16 * (int64_t)width_of(p);
+    const int64_t unit = 16 * (int64_t)width_of(p, x);
     return cuda_ceil_div(p->in[1].dim[0].max, unit) * unit;
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    (void)t;
     if (input != 1) return 0;
     const window g = window_of(p, p->attrs);
-    return size_mul(size_mul((size_t)pitch_of(p), 16 / width_of(p)), (size_t)(g.kernel[0] * g.kernel[1]));
+    const window_tactic x = TACTIC_AS(window_tactic, t);
+    return size_mul(size_mul((size_t)pitch_of(p, x), 16 / width_of(p, x)), (size_t)(g.kernel[0] * g.kernel[1]));
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     const window g = window_of(p, p->attrs);
-    const int64_t pitch = pitch_of(p);
-    const size_t size = 16 / width_of(p);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
+    const int64_t pitch = pitch_of(p, x);
+    const size_t size = 16 / width_of(p, x);
     const bool is_plane = src->rank == 4;
     memset(dst, 0, pack_size(p, t, input));
     for (int64_t c = 0; c < src->dim[0]; c++)
@@ -147,6 +159,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
                     c * src->stride[0] + (is_plane ? r * src->stride[2] : 0) + s * src->stride[src->rank - 1];
                 const size_t to = (size_t)((r * g.kernel[1] + s) * pitch + c);
                 if (is_integer(p)) ((uint16_t *)dst)[to] = dtype_f16_of_f64(view_load_f64(src, from));
+                else if (x.half) ((float *)dst)[to] = (float)view_load_f64(src, from);
                 else memcpy((char *)dst + to * size, (const char *)src->data + from * (int64_t)size, size);
             }
 }
@@ -160,18 +173,18 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     c->source = "depthwise.cu";
     c->entry = "depthwise";
     c->may_spill =
-        !is_vector(p) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) || (p->epilogue && p->epilogue->count > 12);
+        !is_vector(p, x) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) || (p->epilogue && p->epilogue->count > 12);
     window_defines(p, x, c);
-    cuda_code_define(c, "X_VECTOR", is_vector(p));
+    cuda_code_define(c, "X_VECTOR", is_vector(p, x));
     cuda_code_define(c, "MULT", p->in[1].dim[0].max / p->in[0].dim[1].max);
     cuda_code_define(c, "HAS_ZERO_X", zero_of(p, 2) > 0);
     cuda_code_define(c, "HAS_ZERO_W", zero_of(p, 3) > 0);
     emit_space s;
-    space_of(p, &s);
+    space_of(p, x, &s);
     emit_text(&s, c->generated);
     const char *image = emit_stored(p->in[0].dtype);
     text_printf(c->generated, "typedef %s type_x;\ntypedef %s type_w;\ntypedef %s zero_t;\n", image,
-                is_integer(p) ? "f16" : image, is_integer(p) ? emit_stored(p->in[1].dtype) : "u8");
+                is_integer(p) ? "f16" : x.half ? "float" : image, is_integer(p) ? emit_stored(p->in[1].dtype) : "u8");
     return true;
 }
 
@@ -182,13 +195,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const window g = window_of(p, attrs);
     cuda_record *r = record;
     struct depthwise_args *a;
-    TRY(window_bind(e, p, attrs, x, in, out, width_of(p), pitch_of(p), p->in[1].dim[0].max / p->in[0].dim[1].max,
+    TRY(window_bind(e, p, attrs, x, in, out, width_of(p, x), pitch_of(p, x), p->in[1].dim[0].max / p->in[0].dim[1].max,
                     g.kernel[0] * g.kernel[1] * x.c * 16, r, &a));
     a->zero_w_step = zero_of(p, 3) == ZERO_ROW;
     if (zero_of(p, 2)) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
     if (zero_of(p, 3)) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space s;
-    space_of(p, &s);
+    space_of(p, x, &s);
     return emit_bind(e, &s, in, out, r);
 }
 

@@ -100,7 +100,7 @@ static double try_cost(const problem *p, window_tactic *x, const kernel_target *
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    window_tactics(p, t, width_of(p), PIX_MOST, try_cost, out);
+    window_tactics(p, t, width_of(p), PIX_MOST, false, try_cost, out);
 }
 
 FIELDS_PRINT(print, window_fields)
@@ -108,7 +108,7 @@ FIELDS_PRINT(print, window_fields)
 static bool check(const problem *p, const tactic *t)
 {
     const window_tactic x = TACTIC_AS(window_tactic, t);
-    return window_check(t, PIX_MOST) && x.trigger != 2 && fits(p, x);
+    return window_check(t, PIX_MOST, false) && x.trigger != 2 && fits(p, x);
 }
 
 /* Runs of channels, rounded up to what any block takes. */

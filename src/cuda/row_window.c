@@ -17,13 +17,14 @@ const tactic_field window_fields[WINDOW_FIELDS] = {
     FIELD(window_tactic, x, 1, 8, true, "x", 1),
     FIELD(window_tactic, y, 1, 8, true, "x", 1),
     FIELD(window_tactic, trigger, 1, 3, false, " trigger ", 1),
+    FIELD(window_tactic, half, 0, 1, false, " half", 0),
 };
 
-bool window_check(const tactic *t, uint32_t pix_most)
+bool window_check(const tactic *t, uint32_t pix_most, bool may_halve)
 {
     const window_tactic x = TACTIC_AS(window_tactic, t);
     const uint32_t threads = (uint32_t)x.c * x.x * x.y;
-    return FIELDS_HOLD(window_fields, t) && x.pix <= pix_most && threads % 32 == 0 && threads <= 512;
+    return FIELDS_HOLD(window_fields, t) && x.pix <= pix_most && x.half <= may_halve && threads % 32 == 0 && threads <= 512;
 }
 
 typedef struct extent {
@@ -36,13 +37,13 @@ static extent extent_of(const problem *p)
     return (extent){ y->dim[0].opt, y->dim[1].opt, y->rank == 4 ? y->dim[2].opt : 1, y->dim[y->rank - 1].opt };
 }
 
-void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, window_cost_fn cost,
-                    tactic_sink *out)
+/* Adds those with `half` to `best`. */
+static void rank(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, uint8_t half,
+                 window_cost_fn cost, ranking *best)
 {
     static const uint8_t shape[][2] = {
         { 1, 8 }, { 2, 8 }, { 4, 8 }, { 4, 4 }, { 2, 4 }, { 1, 4 }, { 8, 1 }, { 2, 2 }
     };
-    ranking best = { .most = 6 };
     const extent n = extent_of(p);
     for (uint8_t pix = 1; pix <= pix_most; pix = (uint8_t)(pix * 2))
         for (uint8_t c = 4; c <= 16; c = (uint8_t)(c * 2))
@@ -51,15 +52,27 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
                 if (c > 4 && (c / 2) * (int64_t)width >= n.channels) continue;
                 if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.h))
                     continue;
-                window_tactic x = { .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 2 };
+                window_tactic x = {
+                    .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 2, .half = half
+                };
                 const int threads = x.c * x.x * x.y;
                 if (threads % 32 || threads > 512) continue;
                 const double ns = cost(p, &x, t);
                 if (!isfinite(ns)) continue;
-                ranking_add(&best, ns, &x);
+                ranking_add(best, ns, &x);
             }
-    if (!best.count) ranking_add(&best, 0, &(window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 });
-    ranking_take(&best, out);
+}
+
+void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, bool may_halve,
+                    window_cost_fn cost, tactic_sink *out)
+{
+    /* The model says little of which of the two forms is the faster. */
+    for (uint8_t half = 0; half <= may_halve; half++) {
+        ranking best = { .most = may_halve ? 4 : 6 };
+        rank(p, t, half ? width / 2 : width, pix_most, half, cost, &best);
+        if (!best.count && !half) ranking_add(&best, 0, &(window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 });
+        ranking_take(&best, out);
+    }
 }
 
 /* ---- the window ---- */

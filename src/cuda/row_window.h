@@ -8,13 +8,15 @@
 #include "cuda/cuda_emit.h"
 
 typedef struct window_tactic {
-    uint8_t pix, c, x, y, trigger, zero[TACTIC_SIZE - 5];
+    uint8_t pix, c, x, y, trigger;
+    uint8_t half; /* a thread has 8 bytes of channels, not 16 */
+    uint8_t zero[TACTIC_SIZE - 6];
 } window_tactic;
 _Static_assert(sizeof(window_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
-enum { WINDOW_FIELDS = 5 };
+enum { WINDOW_FIELDS = 6 };
 extern const tactic_field window_fields[WINDOW_FIELDS];
-bool          window_check(const tactic *t, uint32_t pix_most);
+bool          window_check(const tactic *t, uint32_t pix_most, bool may_halve);
 
 /* Kernel, stride and the like of the two spatial axes of conv or conv_integer; of one there is no height. */
 typedef struct window {
@@ -31,8 +33,8 @@ double  window_bytes(const problem *p);
 
 /* The best few by `cost`, which may set the trigger; INFINITY: does not fit. */
 typedef double (*window_cost_fn)(const problem *p, window_tactic *x, const kernel_target *t);
-void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, window_cost_fn cost,
-                    tactic_sink *out);
+void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, bool may_halve,
+                    window_cost_fn cost, tactic_sink *out);
 void window_defines(const problem *p, window_tactic x, cuda_code *c);
 /* Begins the launch and its first parameter: all but zero points. multiplier: runs of channels that share an input. */
 sinter_status window_bind(env *e, const problem *p, const void *attrs, window_tactic x, const view *in, const view *out,

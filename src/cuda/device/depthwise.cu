@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depthwise.cu      D[n, y, x, c] = epilogue(sum over taps of X[n, y.., x.., c / MULT] * W[tap, c])
  *
- *   thread  V channels (16 bytes) of PIX adjacent results of a row: an image vector is read once for all of them
+ *   thread  V channels (16 bytes of weights) of PIX adjacent results of a row: an image vector is read once for all of them
  *   block   C_THREADS threads across channels, then X_THREADS * PIX results across, Y_THREADS rows
  *   grid    x: ((image * tiles_y + y) * tiles_x + x) * tiles_c + channels
  *   shared  the weights of the block's channels, in their type: copied before the dependency wait
@@ -17,14 +17,14 @@
 #include "generated.cuh"
 
 enum {
-    V = 16 / (i32)sizeof(type_w), THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
+    V = 16 / (i32)sizeof(type_w), WORDS = V * (i32)sizeof(type_x) < 16 ? 2 : 4, THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
     SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
     /* Rows of the image that are asked for together. */
-    HELD = !X_VECTOR ? 1 : KH * SPAN * 4 <= 100 ? KH : SPAN * 4 <= 50 ? 100 / (SPAN * 4) : 1,
-    REGISTERS = (PIX + KW + 1) * V + HELD * SPAN * 4 + 40,
+    HELD = !X_VECTOR ? 1 : KH * SPAN * WORDS <= 100 ? KH : SPAN * WORDS <= 50 ? 100 / (SPAN * WORDS) : 1,
+    REGISTERS = (PIX + KW + 1) * V + HELD * SPAN * WORDS + 40,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
