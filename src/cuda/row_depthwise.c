@@ -172,8 +172,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     const window g = window_of(p, p->attrs);
     c->source = "depthwise.cu";
     c->entry = "depthwise";
-    c->may_spill =
-        !is_vector(p, x) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) || (p->epilogue && p->epilogue->count > 12);
+    c->may_spill = !is_vector(p, x) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) ||
+                   (p->epilogue && p->epilogue->count > 12);
     window_defines(p, x, c);
     cuda_code_define(c, "X_VECTOR", is_vector(p, x));
     cuda_code_define(c, "MULT", p->in[1].dim[0].max / p->in[0].dim[1].max);
@@ -184,7 +184,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     emit_text(&s, c->generated);
     const char *image = emit_stored(p->in[0].dtype);
     text_printf(c->generated, "typedef %s type_x;\ntypedef %s type_w;\ntypedef %s zero_t;\n", image,
-                is_integer(p) ? "f16" : x.half ? "float" : image, is_integer(p) ? emit_stored(p->in[1].dtype) : "u8");
+                is_integer(p) ? "f16"
+                : x.half      ? "float"
+                              : image,
+                is_integer(p) ? emit_stored(p->in[1].dtype) : "u8");
     return true;
 }
 

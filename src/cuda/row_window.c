@@ -24,7 +24,8 @@ bool window_check(const tactic *t, uint32_t pix_most, bool may_halve)
 {
     const window_tactic x = TACTIC_AS(window_tactic, t);
     const uint32_t threads = (uint32_t)x.c * x.x * x.y;
-    return FIELDS_HOLD(window_fields, t) && x.pix <= pix_most && x.half <= may_halve && threads % 32 == 0 && threads <= 512;
+    return FIELDS_HOLD(window_fields, t) && x.pix <= pix_most && x.half <= may_halve && threads % 32 == 0 &&
+           threads <= 512;
 }
 
 typedef struct extent {
@@ -70,7 +71,8 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
     for (uint8_t half = 0; half <= may_halve; half++) {
         ranking best = { .most = may_halve ? 4 : 6 };
         rank(p, t, half ? width / 2 : width, pix_most, half, cost, &best);
-        if (!best.count && !half) ranking_add(&best, 0, &(window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 });
+        if (!best.count && !half)
+            ranking_add(&best, 0, &(window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 });
         ranking_take(&best, out);
     }
 }

@@ -474,8 +474,7 @@ static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *p
     dim d[SINTER_RANK_MAX];
     uint32_t left = ASKED;
     for (uint32_t i = 0; i < rank; i++) back[perm[i]] = i;
-    for (uint32_t i = 0; i < rank; i++)
-        d[i] = i + c.rank < rank ? dim_const(r->g->dims, 1) : c.dim[i + c.rank - rank];
+    for (uint32_t i = 0; i < rank; i++) d[i] = i + c.rank < rank ? dim_const(r->g->dims, 1) : c.dim[i + c.rank - rank];
     ir_value whole = c;
     whole.rank = rank;
     memcpy(whole.dim, d, sizeof d);

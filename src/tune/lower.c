@@ -99,8 +99,8 @@ static bool is_for_attention(lowering *l, ir_value_id v, arena *scratch, uint32_
     return is_all;
 }
 
-/* The order in which the readers of v, a value of the graph, would like it to lie: as kernels for images want it, or dense
- * as a transposition makes it, so that this costs nothing. far: through how many transpositions it looks. */
+/* The order in which the readers of v, a value of the graph, would like it to lie: as kernels for images want it, or
+ * dense as a transposition makes it, so that this costs nothing. far: through how many transpositions it looks. */
 static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint32_t far, uint8_t *order)
 {
     ir_node_id *reader;
@@ -116,8 +116,7 @@ static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint32_t far, ui
     if (!n || n->op != OP_transpose || !far) return false;
     const attr_ints *perm = &((const attrs_transpose *)n->attrs)->perm;
     if (perm->count != x->rank) return false;
-    if (perm->at[perm->count - 1] == (int64_t)perm->count - 1 &&
-        is_for_attention(l, n->out[0], scratch, ATTENTION_FAR))
+    if (perm->at[perm->count - 1] == (int64_t)perm->count - 1 && is_for_attention(l, n->out[0], scratch, ATTENTION_FAR))
         return false;
     uint8_t behind[SINTER_RANK_MAX];
     if (!wish_of(l, n->out[0], scratch, far - 1, behind)) work_order_plain(x->rank, behind);

@@ -19,11 +19,9 @@
 #include <ctype.h>
 #include <math.h>
 
-static const rule *const tables[] = {
-    rules_shape, rules_arith,   rules_linear,   rules_activation, rules_norm, rules_attention, rules_strength,
-    rules_sink,  rules_integer, rules_unsigned, rules_requantize, rules_move, rules_turn,
-    rules_sink_turned, NULL
-};
+static const rule *const tables[] = { rules_shape,      rules_arith,    rules_linear, rules_activation,  rules_norm,
+                                      rules_attention,  rules_strength, rules_sink,   rules_integer,     rules_unsigned,
+                                      rules_requantize, rules_move,     rules_turn,   rules_sink_turned, NULL };
 
 typedef struct section {
     const char *at;
