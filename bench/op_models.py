@@ -35,7 +35,7 @@ def places(count, *dims):
 
 
 F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-H, I32, U8 = TensorProto.FLOAT16, TensorProto.INT32, TensorProto.UINT8
+D, H, I32, U8 = TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.UINT8
 
 
 def matmul(m, k, n, is_weight=True, batch=()):
@@ -122,8 +122,9 @@ def scatter_elements(rows, width, count, reduction):
                     {"i": at}, {"axis": 0, "reduction": reduction}, ["x", "i", "u"])
 
 
-def scatter_rows(rows, width, count, reduction):
-    return model_of("ScatterND", [("x", F, [rows, width]), ("u", F, [count, width])], [("y", F, [rows, width])],
+def scatter_rows(rows, width, count, reduction, kind_of=F):
+    return model_of("ScatterND", [("x", kind_of, [rows, width]), ("u", kind_of, [count, width])],
+                    [("y", kind_of, [rows, width])],
                     {"i": places(rows, count, 1)}, {"reduction": reduction}, ["x", "i", "u"])
 
 
@@ -306,8 +307,8 @@ def top_k(dims, k, axis=-1):
                     {"axis": axis})
 
 
-def arg_max(dims, axis):
-    return model_of("ArgMax", [("x", F, dims)], [("y", I, [n for i, n in enumerate(dims) if i != axis])],
+def arg_max(dims, axis, kind_of=F):
+    return model_of("ArgMax", [("x", kind_of, dims)], [("y", I, [n for i, n in enumerate(dims) if i != axis])],
                     attributes={"axis": axis, "keepdims": 0})
 
 
@@ -522,6 +523,12 @@ PROBLEMS = [
     ("types", "transpose f16 1x12x128x64 by 0, 1, 3, 2", lambda: transpose([1, 12, 128, 64], [0, 1, 3, 2], H)),
     ("types", "transpose i64 1000x129", lambda: transpose([1000, 129], [1, 0], I)),
     ("types", "cumulative sum of i64 64x1000", lambda: cumulative_sum([64, 1000], 1, I)),
+    ("types", "cumulative sum of f64 64x1000 over 0", lambda: cumulative_sum([64, 1000], 0, D)),
+    ("types", "argmax of i64 64x1000 over 1", lambda: arg_max([64, 1000], 1, I)),
+    ("types", "argmax of u8 64x1000 over 0", lambda: arg_max([64, 1000], 0, U8)),
+    ("types", "scatter rows, multiplied, 400 into 1000x64", lambda: scatter_rows(1000, 64, 400, "mul")),
+    ("types", "scatter rows of i32, added, 400 into 1000x64", lambda: scatter_rows(1000, 64, 400, "add", I32)),
+    ("types", "scatter rows of u8, multiplied, 400 into 1000x64", lambda: scatter_rows(1000, 64, 400, "mul", U8)),
     ("types", "products of 8 bits 128x768x768", lambda: matmul_integer(128, 768, 768)),
     ("types", "products of 8 bits, weights of 7, 128x768x768", lambda: matmul_integer(128, 768, 768, 64)),
     ("types", "dequantize 768x768 by row", lambda: dequantize_axis(768, 768)),

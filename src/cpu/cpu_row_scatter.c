@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_row_scatter.c - scatter_elements of any type of whole bytes and any strides; what combines elements, of f32, i32
- * and i64. The data is copied, then elements are put in the order of the result's memory; where one index serves a
- * whole run, that is one copy. */
+/* cpu_row_scatter.c - scatter_elements of any type of whole bytes and any strides; what combines elements, of those
+ * that combine.h has loops for. The data is copied, then elements are put in the order of the result's memory; where
+ * one index serves a whole run, that is one copy. */
 #include "core/dtype.h"
+#include "cpu/combine.h"
 #include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/cpu_move.h"
@@ -12,7 +13,8 @@ typedef struct record {
     move_plan copy;
     view out, index, update;
     int64_t limit, along, place[SINTER_RANK_MAX]; /* of the result's axis; place: row-major strides of indices */
-    int64_t kind;                                 /* scatter_kind */
+    combine_fn *combine;                          /* NULL: sets */
+    bool adds_f32;
     uint32_t size, axis, rank;
     uint8_t order[SINTER_RANK_MAX]; /* axes, the innermost of the result last */
 } record;
@@ -22,9 +24,9 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_scatter_elements, "not a scatter of elements");
     const sinter_dtype type = p->out[0].dtype;
-    REJECT_UNLESS(((const attrs_scatter_elements *)p->attrs)->kind == scatter_kind_set || type == SINTER_DTYPE_F32 ||
-                      type == SINTER_DTYPE_I32 || type == SINTER_DTYPE_I64,
-                  "combines elements, not of f32, i32 or i64");
+    const int64_t kind = ((const attrs_scatter_elements *)p->attrs)->kind;
+    REJECT_UNLESS(kind == scatter_kind_set || combine_of(type, kind),
+                  "combines elements of a type without loops for it");
     REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8 && sinter_dtype_bits(p->out[0].dtype) <= 64,
                   "a type under a byte or over 64 bits");
     REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
@@ -66,7 +68,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->out = out[0];
     r->index = in[1];
     r->update = in[2];
-    r->kind = ((const attrs_scatter_elements *)attrs)->kind;
+    const int64_t kind = ((const attrs_scatter_elements *)attrs)->kind;
+    r->combine = combine_of(out[0].dtype, kind);
+    r->adds_f32 = kind == scatter_kind_add && out[0].dtype == SINTER_DTYPE_F32;
     r->rank = rank;
     r->axis = (uint32_t)axis;
     r->limit = out[0].dim[axis];
@@ -100,58 +104,6 @@ static void element(uint32_t size, char *to, const char *from)
     case 4: memcpy(to, from, 4); break;
     default: memcpy(to, from, 8); break;
     }
-}
-
-/* A NaN stays, and so it does in the reference. */
-static inline float lesser(float a, float b)
-{
-    return a != a ? a : b != b || b < a ? b : a;
-}
-static inline float greater(float a, float b)
-{
-    return a != a ? a : b != b || b > a ? b : a;
-}
-static inline int64_t lesser_i(int64_t a, int64_t b)
-{
-    return b < a ? b : a;
-}
-static inline int64_t greater_i(int64_t a, int64_t b)
-{
-    return b > a ? b : a;
-}
-
-#define COMBINE(type, wide, least, most)                                                                               \
-    {                                                                                                                  \
-        type a, b;                                                                                                     \
-        memcpy(&a, to, sizeof a);                                                                                      \
-        memcpy(&b, from, sizeof b);                                                                                    \
-        a = kind == scatter_kind_add   ? (type)((wide)a + (wide)b)                                                     \
-            : kind == scatter_kind_mul ? (type)((wide)a * (wide)b)                                                     \
-            : kind == scatter_kind_min ? (type)least(a, b)                                                             \
-                                       : (type)most(a, b);                                                             \
-        memcpy(to, &a, sizeof a);                                                                                      \
-        break;                                                                                                         \
-    }
-static void combine(sinter_dtype type, int64_t kind, char *to, const char *from)
-{
-    switch (type) {
-    case SINTER_DTYPE_F32: COMBINE(float, float, lesser, greater)
-    case SINTER_DTYPE_I32: COMBINE(int32_t, uint32_t, lesser_i, greater_i)
-    default: COMBINE(int64_t, uint64_t, lesser_i, greater_i)
-    }
-}
-
-/* `n` elements, of which each lands beside the one before. */
-static void combine_run(sinter_dtype type, int64_t kind, char *to, int64_t to_step, const char *from, int64_t step,
-                        int64_t n)
-{
-    if (type == SINTER_DTYPE_F32 && kind == scatter_kind_add && to_step == 4 && step == 4) {
-        float *y = (float *)(void *)to;
-        const float *x = (const float *)(const void *)from;
-        for (int64_t i = 0; i < n; i++) y[i] += x[i];
-        return;
-    }
-    for (int64_t i = 0; i < n; i++, to += to_step, from += step) combine(type, kind, to, from);
 }
 
 /* The first fault of a run stays. */
@@ -211,8 +163,8 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
     if (last != r->axis && r->index.stride[last] == 0) {
         if (!pick_of(r, k, at, index, &pick)) return;
         y += pick * r->along;
-        if (r->kind != scatter_kind_set) {
-            combine_run(r->out.dtype, r->kind, y, to_step, x, step, n);
+        if (r->combine) {
+            r->combine(y, to_step, x, step, n);
             return;
         }
         if (to_step == size && step == size) {
@@ -226,16 +178,16 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
     if (r->index.dtype == SINTER_DTYPE_I64) {
         const steps s = { y,        x,       (const int64_t *)k->in[1] + index, to_step, step, r->index.stride[last],
                           r->along, r->limit };
-        if (r->kind == scatter_kind_set && size == 4) at[last] = line_set_4(&s, n);
-        else if (r->kind == scatter_kind_add && r->out.dtype == SINTER_DTYPE_F32) at[last] = line_add_f32(&s, n);
+        if (!r->combine && size == 4) at[last] = line_set_4(&s, n);
+        else if (r->adds_f32) at[last] = line_add_f32(&s, n);
     }
     y += at[last] * to_step;
     x += at[last] * step;
     index += at[last] * r->index.stride[last];
     for (; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last]) {
         if (!pick_of(r, k, at, index, &pick)) continue;
-        if (r->kind == scatter_kind_set) element(r->size, y + pick * r->along, x);
-        else combine(r->out.dtype, r->kind, y + pick * r->along, x);
+        if (r->combine) r->combine(y + pick * r->along, size, x, size, 1);
+        else element(r->size, y + pick * r->along, x);
     }
     at[last] = 0;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_choose.c - arg_reduce and top_k of f32, over any axis of any strides.
+/* row_choose.c - arg_reduce and top_k of f32, and arg_reduce of integers, over any axis of any strides.
  *
- * arg_reduce reads runs along the axis where these are contiguous, else columns beside each other. top_k makes a key of
- * 64 bits of each value and its index: the order of keys is the order of the result. Vectors skip values that cannot be
- * among the results. Few results are a sorted list. For many there is a buffer of the smallest keys: when the buffer is
- * full, the largest keys are thrown out, and the rest is sorted at the end. Few results of adjacent lines: each lane
- * has a list of its own. */
+ * arg_reduce reads runs along the axis where these are contiguous, else columns beside each other. Of integers it folds
+ * the extreme first, and then looks for its place. top_k makes a key of 64 bits of each value and its index: the order
+ * of keys is the order of the result. Vectors skip values that cannot be among the results. Few results are a sorted
+ * list. For many there is a buffer of the smallest keys: when the buffer is full, the largest keys are thrown out, and
+ * the rest is sorted at the end. Few results of adjacent lines: each lane has a list of its own. */
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/cpu_lines.h"
 #include "cpu/row.h"
+#include "cpu/rows.h"
+
+#include "core/dtype.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,10 +22,17 @@
 enum { COLS = 512, LINES = 16, SPARE = 32, RUN_MAX = 1 << 30, FEW = 32 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
+/* Those that rows_set has folds of. */
+static bool is_integer(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_I8 || type == SINTER_DTYPE_U8 || type == SINTER_DTYPE_I32 || type == SINTER_DTYPE_I64;
+}
+
 static const char *reject(const problem *p, op_id op)
 {
     REJECT_UNLESS(p->op == op, "another op");
-    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32, "not in f32");
+    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32 || (op == OP_arg_reduce && is_integer(p->in[0].dtype)),
+                  "a type without loops for it");
     REJECT_UNLESS(!p->prologue && !p->epilogue, "takes no programs");
     return NULL;
 }
@@ -31,6 +41,9 @@ static const char *reject(const problem *p, op_id op)
 
 typedef struct arg_record {
     const choose_set *set;
+    rows_integers *fold; /* NULL: f32 */
+    sinter_dtype type;
+    int64_t size; /* of an element */
     lines at;
     int64_t n, along; /* elements of a line, and the stride between them */
     bool is_max, last, is_cols;
@@ -70,6 +83,9 @@ static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const v
     }
     if (!fits) return FAIL(e, INVALID_ARG, "arg_reduce: the shapes of input and output do not go together");
     r->set = level_of(isa)->choose;
+    r->type = in[0].dtype;
+    r->size = sinter_dtype_bits(r->type) / 8;
+    r->fold = is_integer(r->type) ? level_of(isa)->rows->fold_integers(a->is_max ? ROWS_MAX : ROWS_MIN, r->type) : NULL;
     r->is_max = a->is_max != 0;
     r->last = a->last != 0;
     r->n = in[0].dim[a->axis];
@@ -91,6 +107,58 @@ typedef struct arg_job {
     const kernel_run *k;
 } arg_job;
 
+/* The first, or last, of n numbers that is *best; one is. */
+#define PLACE(bits)                                                                                                    \
+    static int64_t place_##bits(const void *from, const void *best, int64_t n, bool last)                              \
+    {                                                                                                                  \
+        const uint##bits##_t *x = from, v = *(const uint##bits##_t *)best;                                             \
+        int64_t i = last ? n - 1 : 0;                                                                                  \
+        while (x[i] != v) i += last ? -1 : 1;                                                                          \
+        return i;                                                                                                      \
+    }                                                                                                                  \
+    /* The same of columns: the row that is written last stays. */                                                     \
+    static void places_##bits(int64_t *place, int64_t step, const void *from, int64_t along, const void *best,         \
+                              int64_t rows, int64_t n, bool last)                                                      \
+    {                                                                                                                  \
+        const uint##bits##_t *v = best;                                                                                \
+        int32_t at[COLS] = { 0 };                                                                                      \
+        for (int64_t i = 0; i < rows; i++) {                                                                           \
+            const int64_t row = last ? i : rows - 1 - i;                                                               \
+            const uint##bits##_t *x = (const uint##bits##_t *)from + row * along;                                      \
+            for (int64_t c = 0; c < n; c++) at[c] = x[c] == v[c] ? (int32_t)row : at[c];                               \
+        }                                                                                                              \
+        for (int64_t c = 0; c < n; c++) place[c * step] = at[c];                                                       \
+    }
+PLACE(8)
+PLACE(32)
+PLACE(64)
+
+static void cols_integers(const arg_record *r, const void *x, int64_t *y, int64_t step, int64_t n)
+{
+    int64_t best[COLS];
+    memcpy(best, x, (size_t)(n * r->size));
+    r->fold(best, x, r->n, r->along, n, 1);
+    (r->size == 1 ? places_8 : r->size == 4 ? places_32 : places_64)(y, step, x, r->along, best, r->n, n, r->last);
+}
+
+static int64_t along_integers(const arg_record *r, const char *x)
+{
+    int64_t best, found = 0;
+    if (r->along == 1) {
+        memcpy(&best, x, (size_t)r->size);
+        r->fold(&best, x, r->n, 1, 1, 0);
+        return (r->size == 1 ? place_8 : r->size == 4 ? place_32 : place_64)(x, &best, r->n, r->last);
+    }
+    best = dtype_load_i64(r->type, x, 0);
+    for (int64_t i = 1; i < r->n; i++) {
+        const int64_t v = dtype_load_i64(r->type, x, i * r->along);
+        if (!(r->is_max ? v > best : v < best) && !(r->last && v == best)) continue;
+        best = v;
+        found = i;
+    }
+    return found;
+}
+
 static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
 {
     const lines *l = &r->at;
@@ -98,8 +166,13 @@ static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
     const int64_t n = inner - first < COLS ? inner - first : COLS;
     int64_t offset[LINES_VIEWS];
     lines_at(l, tile / r->blocks * inner + first, offset);
-    const float *x = (const float *)k->in[0] + offset[0];
+    const char *from = (const char *)k->in[0] + offset[0] * r->size;
     int64_t *y = (int64_t *)k->out[0] + offset[1];
+    if (r->fold) {
+        cols_integers(r, from, y, lines_step(l, 1), n);
+        return;
+    }
+    const float *x = (const float *)(const void *)from;
     float best[COLS];
     int32_t place[COLS];
     memcpy(best, x, (size_t)n * sizeof *best);
@@ -139,7 +212,8 @@ static void arg_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     for (int64_t i = begin * r->unit; i < stop; i++) {
         int64_t offset[LINES_VIEWS];
         lines_at(&r->at, i, offset);
-        ((int64_t *)j->k->out[0])[offset[1]] = along(r, (const float *)j->k->in[0] + offset[0]);
+        const char *x = (const char *)j->k->in[0] + offset[0] * r->size;
+        ((int64_t *)j->k->out[0])[offset[1]] = r->fold ? along_integers(r, x) : along(r, (const void *)x);
     }
 }
 

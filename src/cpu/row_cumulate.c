@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_cumulate.c - running sums and products along an axis of any strides, of f32, i32 and i64.
+/* row_cumulate.c - running sums and products along an axis of any strides, of f32, f64, i32 and i64.
  *
  * Several lines advance together, so that their additions do not wait for each other. Sums of f32 are kept in double,
  * as the reference does. */
@@ -32,8 +32,9 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_cumulate, "no running sum");
     const sinter_dtype type = p->in[0].dtype;
-    REJECT_UNLESS(type == SINTER_DTYPE_F32 || type == SINTER_DTYPE_I32 || type == SINTER_DTYPE_I64,
-                  "not in f32, i32 or i64");
+    REJECT_UNLESS(type == SINTER_DTYPE_F32 || type == SINTER_DTYPE_F64 || type == SINTER_DTYPE_I32 ||
+                      type == SINTER_DTYPE_I64,
+                  "not in f32, f64, i32 or i64");
     REJECT_UNLESS(!p->prologue && !p->epilogue, "takes no programs");
     return NULL;
 }
@@ -111,6 +112,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         else name##_of(r, from, to, some, ax, ay, false);                                                              \
     }
 GROUP(group_f32, float, double)
+GROUP(group_f64, double, double)
 GROUP(group_i32, int32_t, uint32_t)
 GROUP(group_i64, int64_t, uint64_t)
 
@@ -143,6 +145,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         if (r->type == SINTER_DTYPE_F32 && !r->is_product && r->lines == LINES)
             lines_f32(r, (const float *)j->k->in[0] + x, (float *)j->k->out[0] + y, some);
         else if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
+        else if (r->type == SINTER_DTYPE_F64) group_f64(r, j->k->in[0], x, j->k->out[0], y, some);
         else if (r->type == SINTER_DTYPE_I32) group_i32(r, j->k->in[0], x, j->k->out[0], y, some);
         else group_i64(r, j->k->in[0], x, j->k->out[0], y, some);
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_scatter_nd.c - scatter_nd of dense row-major operands: sets blocks of any type of whole bytes, adds those of f32.
+/* row_scatter_nd.c - scatter_nd of dense row-major operands: sets blocks of any type of whole bytes, combines
+ * those that combine.h has loops for.
  *
  * The data is copied, then each tuple of indices places its block. Tuples may be equal, and the later one counts, so
  * each worker takes all tuples in order, and a part of every block. */
+#include "cpu/combine.h"
 #include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
@@ -17,7 +19,8 @@ typedef struct record {
     uint32_t parts;                                        /* indices of a tuple */
     int64_t limit[SINTER_RANK_MAX], step[SINTER_RANK_MAX]; /* of each part; step: bytes */
     sinter_dtype type;                                     /* of indices */
-    bool adds;
+    combine_fn *combine;                                   /* NULL: sets */
+    int64_t size;                                          /* of an element */
 } record;
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -25,8 +28,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_scatter_nd, "not a scatter_nd");
     const int64_t kind = ((const attrs_scatter_nd *)p->attrs)->kind;
-    REJECT_UNLESS(kind == scatter_kind_set || (kind == scatter_kind_add && p->in[0].dtype == SINTER_DTYPE_F32),
-                  "combines elements, and is no sum of f32");
+    REJECT_UNLESS(kind == scatter_kind_set || combine_of(p->in[0].dtype, kind),
+                  "combines elements of a type without loops for it");
     REJECT_UNLESS(sinter_dtype_bits(p->in[0].dtype) >= 8, "a type under a byte");
     REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
     REJECT_UNLESS(problem_operand_is_row_major(&p->in[0]) && problem_operand_is_row_major(&p->in[1]) &&
@@ -63,9 +66,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         fits = update->dim[i] == (i < lead ? index->dim[i] : x->dim[i - lead + parts]);
     if (!fits) return FAIL(e, INVALID_ARG, "scatter_nd: the shapes of data, indices and updates do not go together");
     *r = (record){ .type = index->dtype, .parts = (uint32_t)parts, .tuples = 1 };
-    r->adds = ((const attrs_scatter_nd *)attrs)->kind == scatter_kind_add;
+    r->combine = combine_of(x->dtype, ((const attrs_scatter_nd *)attrs)->kind);
+    r->size = sinter_dtype_bits(x->dtype) / 8;
     for (int64_t i = 0; i < lead; i++) r->tuples *= index->dim[i];
-    int64_t bytes = sinter_dtype_bits(x->dtype) / 8;
+    int64_t bytes = r->size;
     for (int64_t i = x->rank; i-- > 0;) {
         if (i == parts - 1) r->block = bytes;
         if (i < parts) {
@@ -111,13 +115,8 @@ static void place(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         if (!is_inside) continue;
         char *y = (char *)j->k->out[0] + at;
         const char *x = (const char *)j->k->in[2] + i * r->block + from;
-        if (r->adds) {
-            float *sum = (float *)(void *)y;
-            const float *more = (const float *)(const void *)x;
-            for (int64_t n = (stop - from) / (int64_t)sizeof *sum; n-- > 0; sum++, more++) *sum += *more;
-        } else {
-            memcpy(y, x, (size_t)(stop - from));
-        }
+        if (r->combine) r->combine(y, r->size, x, r->size, (stop - from) / r->size);
+        else memcpy(y, x, (size_t)(stop - from));
     }
 }
 
