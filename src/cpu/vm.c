@@ -86,8 +86,12 @@ static void load_run(const vm_set *set, const vm_operand *o, void *dst, const vo
         set->load[type](dst, src, n);
     } else if (o->cls == VM_F32) {
         for (int64_t i = 0; i < n; i++) ((float *)dst)[i] = (float)dtype_load_f64(type, src, i);
+    } else if (type == SINTER_DTYPE_I16) {
+        for (int64_t i = 0; i < n; i++) ((int32_t *)dst)[i] = ((const int16_t *)src)[i];
     } else if (o->cls == VM_I32) {
         for (int64_t i = 0; i < n; i++) ((int32_t *)dst)[i] = (int32_t)dtype_load_i64(type, src, i);
+    } else if (type == SINTER_DTYPE_U32) {
+        for (int64_t i = 0; i < n; i++) ((int64_t *)dst)[i] = ((const uint32_t *)src)[i];
     } else {
         for (int64_t i = 0; i < n; i++) ((int64_t *)dst)[i] = dtype_load_i64(type, src, i);
     }
@@ -105,6 +109,8 @@ static void store_run(const vm_set *set, const vm_operand *o, void *dst, const v
         for (int64_t i = 0; i < n; i++) dtype_store_f8(type, dst, i, (double)((const float *)src)[i], false);
     } else if (o->cls == VM_I32) {
         for (int64_t i = 0; i < n; i++) dtype_store_i64(type, dst, i, ((const int32_t *)src)[i]);
+    } else if (type == SINTER_DTYPE_U32) {
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)dst)[i] = (uint32_t)((const int64_t *)src)[i];
     } else {
         for (int64_t i = 0; i < n; i++) dtype_store_i64(type, dst, i, ((const int64_t *)src)[i]);
     }

@@ -60,7 +60,7 @@ static void general(ARGS)
     }
 }
 
-/* ---- floats of 8 bits, which registers hold as f32 ---- */
+/* ---- narrow floats, which registers hold as f32 ---- */
 
 static bool is_f8(sinter_dtype type)
 {
@@ -68,19 +68,18 @@ static bool is_f8(sinter_dtype type)
            type == SINTER_DTYPE_F8E5M2FNUZ;
 }
 
-typedef struct f8_format {
+typedef struct narrow {
     sinter_dtype type;
     bool saturates, has_negative_zero;
     uint32_t mantissa, lowest; /* bits; of the exponent of the least normal number, where f32 has it */
     float max;
-} f8_format;
+} narrow;
 
-static f8_format f8_of(sinter_dtype type, bool saturates)
+static narrow narrow_of(sinter_dtype type, bool saturates)
 {
     const bool is_e4m3 = type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E4M3FNUZ;
-    f8_format f = {
-        type, saturates, type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E5M2, is_e4m3 ? 3 : 2, 0, 0
-    };
+    if (type == SINTER_DTYPE_F16) return (narrow){ type, false, true, 10, (127 - 14) << 23, 65504 };
+    narrow f = { type, saturates, type == SINTER_DTYPE_F8E4M3FN || type == SINTER_DTYPE_F8E5M2, is_e4m3 ? 3 : 2, 0, 0 };
     uint8_t code = 1;
     const float least = (float)dtype_load_f64(type, &code, 0);
     memcpy(&f.lowest, &least, sizeof least);
@@ -91,7 +90,7 @@ static f8_format f8_of(sinter_dtype type, bool saturates)
 }
 
 /* One rounding: a sum with 3/2 times a power of two keeps as many bits behind the leading one as the type has. */
-static inline float f8_round(const f8_format *f, float x)
+static inline float narrow_round(const narrow *f, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -104,7 +103,7 @@ static inline float f8_round(const f8_format *f, float x)
         return f->has_negative_zero ? copysignf(r, x) : r;
     }
     if (f->saturates && fabsf(x) <= FLT_MAX) return copysignf(f->max, x);
-    uint8_t code;
+    uint16_t code;
     dtype_store_f8(f->type, &code, 0, (double)x, f->saturates);
     return (float)dtype_load_f64(f->type, &code, 0);
 }
@@ -112,20 +111,20 @@ static inline float f8_round(const f8_format *f, float x)
 static void cast_f8(ARGS)
 {
     (void)b_, (void)c_;
-    const f8_format f = f8_of((sinter_dtype)op->to, op->op == OP_cast);
+    const narrow f = narrow_of((sinter_dtype)op->to, op->op == OP_cast);
     float *d = d_;
     const float *a = a_;
-    for (int64_t i = 0; i < n; i++) d[i] = f8_round(&f, a[i]);
+    for (int64_t i = 0; i < n; i++) d[i] = narrow_round(&f, a[i]);
 }
 
 static void quantize_f8(ARGS)
 {
-    const f8_format f = f8_of((sinter_dtype)op->to, true);
+    const narrow f = narrow_of((sinter_dtype)op->to, true);
     float *d = d_;
     const float *a = a_, *b = b_, *c = c_;
     for (int64_t i = 0; i < n; i++) {
         const float q = a[i] / b[i];
-        d[i] = f8_round(&f, c[i] == 0 ? q : (float)((double)q + (double)c[i]));
+        d[i] = narrow_round(&f, c[i] == 0 ? q : (float)((double)q + (double)c[i]));
     }
 }
 
@@ -147,6 +146,17 @@ static vm_fn *of_codes(const vm_op *op)
     return general;
 }
 
+#define LOOP1(name, type, result, value)                                                                               \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op, (void)b_, (void)c_;                                                                                  \
+        result *d = d_;                                                                                                \
+        const type *a = a_;                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type x = a[i];                                                                                       \
+            d[i] = (result)(value);                                                                                    \
+        }                                                                                                              \
+    }
 #define LOOP2(name, type, result, value)                                                                               \
     static void name(ARGS)                                                                                             \
     {                                                                                                                  \
@@ -158,33 +168,130 @@ static vm_fn *of_codes(const vm_op *op)
             d[i] = (result)(value);                                                                                    \
         }                                                                                                              \
     }
-/* Sums wrap, so they are formed without sign. */
+#define LOOP3(name, type, value)                                                                                       \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op;                                                                                                      \
+        type *d = d_;                                                                                                  \
+        const type *a = a_, *b = b_, *c = c_;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type x = a[i], y = b[i], z = c[i];                                                                   \
+            d[i] = (type)(value);                                                                                      \
+        }                                                                                                              \
+    }
+#define COPY(name, from, to) LOOP1(name, from, to, x)
+
+/* Integers that a register has wrapped to their own type, where that is narrower. */
+static void wrap(sinter_dtype type, void *d_, int64_t n)
+{
+    int32_t *d = d_;
+    int64_t *wide = d_;
+    switch (type) {
+    case SINTER_DTYPE_I8:
+        for (int64_t i = 0; i < n; i++) d[i] = (int8_t)d[i];
+        break;
+    case SINTER_DTYPE_U8:
+        for (int64_t i = 0; i < n; i++) d[i] = (uint8_t)d[i];
+        break;
+    case SINTER_DTYPE_I16:
+        for (int64_t i = 0; i < n; i++) d[i] = (int16_t)d[i];
+        break;
+    case SINTER_DTYPE_U16:
+        for (int64_t i = 0; i < n; i++) d[i] = (uint16_t)d[i];
+        break;
+    case SINTER_DTYPE_U32:
+        for (int64_t i = 0; i < n; i++) wide[i] = (uint32_t)wide[i];
+        break;
+    default: break;
+    }
+}
+/* `name`, whose results may not be of the type. */
+#define WRAPPED(name)                                                                                                  \
+    static void name##_wrapped(ARGS)                                                                                   \
+    {                                                                                                                  \
+        name(op, d_, a_, b_, c_, n);                                                                                   \
+        wrap((sinter_dtype)op->to, d_, n);                                                                             \
+    }
+
+/* Sums wrap, so they are formed without sign. All but sums, differences, products, bits and shifts to the left are
+ * those of signed numbers, which narrow numbers without sign are, too. */
 #define INTEGER(t, type, wide)                                                                                         \
+    LOOP1(neg_##t, type, type, 0 - (wide)x)                                                                            \
+    LOOP1(abs_##t, type, type, x < 0 ? 0 - (wide)x : (wide)x)                                                          \
+    LOOP1(sign_##t, type, type, (x > 0) - (x < 0))                                                                     \
+    LOOP1(relu_##t, type, type, x > 0 ? x : 0)                                                                         \
+    LOOP1(bit_not_##t, type, type, ~(wide)x)                                                                           \
     LOOP2(add_##t, type, type, (wide)x + (wide)y)                                                                      \
     LOOP2(sub_##t, type, type, (wide)x - (wide)y)                                                                      \
-    LOOP2(mul_##t, type, type, (wide)x *(wide)y)
+    LOOP2(mul_##t, type, type, (wide)x *(wide)y)                                                                       \
+    LOOP2(min_##t, type, type, x < y ? x : y)                                                                          \
+    LOOP2(max_##t, type, type, x > y ? x : y)                                                                          \
+    LOOP2(and_##t, type, type, x &y)                                                                                   \
+    LOOP2(or_##t, type, type, x | y)                                                                                   \
+    LOOP2(xor_##t, type, type, x ^ y)                                                                                  \
+    LOOP2(left_##t, type, type, y < 0 || y >= bits_of(op) ? 0 : (wide)x << y)                                          \
+    LOOP2(right_##t, type, type, y < 0 || y >= bits_of(op) ? (x < 0 ? -1 : 0) : x >> y)                                \
+    LOOP3(clip_##t, type, x > y ? (x < z ? x : z) : y < z ? y : z)                                                     \
+    WRAPPED(neg_##t)                                                                                                   \
+    WRAPPED(abs_##t)                                                                                                   \
+    WRAPPED(bit_not_##t)                                                                                               \
+    WRAPPED(add_##t)                                                                                                   \
+    WRAPPED(sub_##t)                                                                                                   \
+    WRAPPED(mul_##t)                                                                                                   \
+    WRAPPED(left_##t)
 #define COMPARE(t, type)                                                                                               \
     LOOP2(eq_##t, type, int32_t, x == y)                                                                               \
     LOOP2(lt_##t, type, int32_t, x < y)                                                                                \
     LOOP2(le_##t, type, int32_t, x <= y)                                                                               \
     LOOP2(gt_##t, type, int32_t, x > y)                                                                                \
     LOOP2(ge_##t, type, int32_t, x >= y)
+static int32_t bits_of(const vm_op *op)
+{
+    return (int32_t)sinter_dtype_bits((sinter_dtype)op->from);
+}
 INTEGER(i32, int32_t, uint32_t)
 INTEGER(i64, int64_t, uint64_t)
 COMPARE(i32, int32_t)
 COMPARE(i64, int64_t)
 COMPARE(f64, double)
-LOOP2(min_i32, int32_t, int32_t, x < y ? x : y)
-LOOP2(max_i32, int32_t, int32_t, x > y ? x : y)
-LOOP2(and_i32, int32_t, int32_t, x &y)
-LOOP2(or_i32, int32_t, int32_t, x | y)
-LOOP2(xor_i32, int32_t, int32_t, x ^ y)
-LOOP2(min_i64, int64_t, int64_t, x < y ? x : y)
-LOOP2(max_i64, int64_t, int64_t, x > y ? x : y)
+
+/* A NaN wins. */
+static inline double lesser(double x, double y)
+{
+    return x != x ? x : y != y || y < x ? y : x;
+}
+static inline double greater(double x, double y)
+{
+    return x != x ? x : y != y || y > x ? y : x;
+}
+LOOP1(neg_f64, double, double, -x)
+LOOP1(abs_f64, double, double, fabs(x))
+LOOP1(sign_f64, double, double, x != x ? x : (double)((x > 0) - (x < 0)))
+LOOP1(ceil_f64, double, double, ceil(x))
+LOOP1(floor_f64, double, double, floor(x))
+LOOP1(round_f64, double, double, nearbyint(x))
+LOOP1(sqrt_f64, double, double, sqrt(x))
+LOOP1(rsqrt_f64, double, double, 1 / sqrt(x))
+LOOP1(reciprocal_f64, double, double, 1 / x)
+LOOP1(relu_f64, double, double, greater(x, 0))
+LOOP1(exp_f64, double, double, exp(x))
+LOOP1(log_f64, double, double, log(x))
+LOOP1(tanh_f64, double, double, tanh(x))
 LOOP2(add_f64, double, double, x + y)
 LOOP2(sub_f64, double, double, x - y)
 LOOP2(mul_f64, double, double, x *y)
 LOOP2(div_f64, double, double, x / y)
+LOOP2(min_f64, double, double, lesser(x, y))
+LOOP2(max_f64, double, double, greater(x, y))
+LOOP2(fmod_f64, double, double, fmod(x, y))
+LOOP3(clip_f64, double, lesser(greater(x, y), z))
+#define SPECIAL(t, type, most)                                                                                         \
+    LOOP1(is_nan_##t, type, int32_t, x != x)                                                                           \
+    LOOP1(is_inf_##t, type, int32_t, x > most || x < -most)                                                            \
+    LOOP1(is_inf_pos_##t, type, int32_t, x > most)                                                                     \
+    LOOP1(is_inf_neg_##t, type, int32_t, x < -most)
+SPECIAL(f32, float, FLT_MAX)
+SPECIAL(f64, double, DBL_MAX)
 
 /* Cut towards zero; of 0: 0. Numbers that fit in 32 bits divide several times as fast. */
 static inline int64_t quotient(int64_t x, int64_t y)
@@ -204,6 +311,7 @@ static inline int64_t mod_of(int64_t x, int64_t y)
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
 LOOP2(div_i32, int32_t, int32_t, quotient(x, y))
+WRAPPED(div_i32)
 LOOP2(div_each, int64_t, int64_t, quotient(x, y))
 LOOP2(mod_i32, int32_t, int32_t, mod_of(x, y))
 LOOP2(mod_each, int64_t, int64_t, mod_of(x, y))
@@ -281,32 +389,21 @@ DIVISION(vm_div_i64, div_each, signed_of(quotient_by(size_of(x), d), (x < 0) != 
 DIVISION(vm_fmod_i64, fmod_each, rest_by(x, d))
 DIVISION(vm_mod_i64, mod_each, mod_by(x, d))
 
-static void not_i32(ARGS)
-{
-    (void)op, (void)b_, (void)c_;
-    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = !((const int32_t *)a_)[i];
-}
-static void bool_i32(ARGS)
-{
-    (void)op, (void)b_, (void)c_;
-    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int32_t *)a_)[i] != 0;
-}
-#define COPY(name, from, to)                                                                                           \
-    static void name(ARGS)                                                                                             \
-    {                                                                                                                  \
-        (void)op, (void)b_, (void)c_;                                                                                  \
-        for (int64_t i = 0; i < n; i++) ((to *)d_)[i] = (to)((const from *)a_)[i];                                     \
-    }
+LOOP1(not_i32, int32_t, int32_t, !x)
+LOOP1(bool_i32, int32_t, int32_t, x != 0)
+LOOP1(bool_i64, int64_t, int32_t, x != 0)
+LOOP1(bool_f64, double, int32_t, x != 0)
 COPY(copy_i32, int32_t, int32_t)
 COPY(copy_64, int64_t, int64_t)
 COPY(i32_to_i64, int32_t, int64_t)
 COPY(i64_to_f32, int64_t, float)
 COPY(f32_to_f64, float, double)
 COPY(f64_to_f32, double, float)
-
 COPY(i64_to_i32, int64_t, int32_t)
 COPY(i32_to_f64, int32_t, double)
 COPY(i64_to_f64, int64_t, double)
+WRAPPED(copy_i32)
+WRAPPED(i64_to_i32)
 
 /* A float as an integer: cut towards zero, kept within the type; a NaN is 0. `least` and `most` are floats whose
  * integers the type has; `above` is the integer of everything beyond `most`. */
@@ -330,11 +427,33 @@ void vm_float_to_i64(ARGS)
     f32_to_i64(op, d_, a_, b_, c_, n);
 }
 
-static void bool_i64(ARGS)
-{
-    (void)op, (void)b_, (void)c_;
-    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int64_t *)a_)[i] != 0;
-}
+/* Integers as f16: those that f32 rounds are above what f16 can hold. */
+#define TO_F16(name, from)                                                                                             \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op, (void)b_, (void)c_;                                                                                  \
+        const narrow f = narrow_of(SINTER_DTYPE_F16, false);                                                           \
+        for (int64_t i = 0; i < n; i++) ((float *)d_)[i] = narrow_round(&f, (float)((const from *)a_)[i]);             \
+    }
+TO_F16(i32_to_f16, int32_t)
+TO_F16(i64_to_f16, int64_t)
+
+/* Floats as integers of at most 16 bits. */
+#define CUT_SHORT(name, from)                                                                                          \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)b_, (void)c_;                                                                                            \
+        const from *a = a_;                                                                                            \
+        int64_t min, max;                                                                                              \
+        dtype_int_range((sinter_dtype)op->to, &min, &max);                                                             \
+        const from least = (from)min, most = (from)max;                                                                \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const from x = a[i], low = x > least ? x : least, kept = low < most ? low : most;                          \
+            ((int32_t *)d_)[i] = x == x ? (int32_t)kept : 0;                                                           \
+        }                                                                                                              \
+    }
+CUT_SHORT(f32_to_short, float)
+CUT_SHORT(f64_to_short, double)
 
 #define WHERE(name, type)                                                                                              \
     static void name(ARGS)                                                                                             \
@@ -346,26 +465,48 @@ static void bool_i64(ARGS)
 WHERE(where_i32, int32_t)
 WHERE(where_64, int64_t)
 
+static vm_fn *of_f32(const vm_op *op)
+{
+    switch (op->op) {
+    case OP_is_nan: return is_nan_f32;
+    case OP_is_inf: return is_inf_f32;
+    case OP_is_inf_pos: return is_inf_pos_f32;
+    case OP_is_inf_neg: return is_inf_neg_f32;
+    default: return general;
+    }
+}
+
 static vm_fn *of_i32(const vm_op *op)
 {
-    const bool is_wide = op->from == SINTER_DTYPE_I32; /* sums of narrow types must wrap: scalar_eval does it */
+    const bool is_wide = op->from == SINTER_DTYPE_I32;
     switch (op->op) {
-    case OP_add: return is_wide ? add_i32 : general;
-    case OP_sub: return is_wide ? sub_i32 : general;
-    case OP_mul: return is_wide ? mul_i32 : general;
-    case OP_div: return is_wide ? div_i32 : general;
-    case OP_mod: return is_wide ? mod_i32 : general;
-    case OP_fmod: return is_wide ? fmod_i32 : general;
+    case OP_neg: return neg_i32_wrapped;
+    case OP_abs: return abs_i32_wrapped;
+    case OP_sign: return sign_i32;
+    case OP_relu: return relu_i32;
+    case OP_bit_not: return bit_not_i32_wrapped;
+    case OP_add: return is_wide ? add_i32 : add_i32_wrapped;
+    case OP_sub: return is_wide ? sub_i32 : sub_i32_wrapped;
+    case OP_mul: return is_wide ? mul_i32 : mul_i32_wrapped;
+    case OP_div: return div_i32_wrapped;
+    case OP_mod: return mod_i32;
+    case OP_fmod: return fmod_i32;
     case OP_min: return min_i32;
     case OP_max: return max_i32;
+    case OP_clip: return clip_i32;
     case OP_eq: return eq_i32;
     case OP_lt: return lt_i32;
     case OP_le: return le_i32;
     case OP_gt: return gt_i32;
     case OP_ge: return ge_i32;
-    case OP_and: return and_i32;
-    case OP_or: return or_i32;
-    case OP_xor: return xor_i32;
+    case OP_and:
+    case OP_bit_and: return and_i32;
+    case OP_or:
+    case OP_bit_or: return or_i32;
+    case OP_xor:
+    case OP_bit_xor: return xor_i32;
+    case OP_shift_left: return left_i32_wrapped;
+    case OP_shift_right: return right_i32;
     case OP_not: return not_i32;
     case OP_where: return where_i32;
     case OP_identity: return copy_i32;
@@ -375,21 +516,32 @@ static vm_fn *of_i32(const vm_op *op)
 
 static vm_fn *of_i64(const vm_op *op)
 {
-    const bool is_i64 = op->from == SINTER_DTYPE_I64; /* u32 wraps, u64 compares without sign */
+    const bool is_signed = op->from != SINTER_DTYPE_U64; /* u32 is, in 64 bits */
     switch (op->op) {
-    case OP_add: return is_i64 ? add_i64 : general;
-    case OP_sub: return is_i64 ? sub_i64 : general;
-    case OP_mul: return is_i64 ? mul_i64 : general;
-    case OP_div: return is_i64 ? vm_div_i64 : general;
-    case OP_mod: return is_i64 ? vm_mod_i64 : general;
-    case OP_fmod: return is_i64 ? vm_fmod_i64 : general;
-    case OP_min: return is_i64 ? min_i64 : general;
-    case OP_max: return is_i64 ? max_i64 : general;
+    case OP_neg: return neg_i64_wrapped;
+    case OP_abs: return is_signed ? abs_i64_wrapped : copy_64;
+    case OP_sign: return is_signed ? sign_i64 : general;
+    case OP_relu: return is_signed ? relu_i64 : copy_64;
+    case OP_bit_not: return bit_not_i64_wrapped;
+    case OP_add: return add_i64_wrapped;
+    case OP_sub: return sub_i64_wrapped;
+    case OP_mul: return mul_i64_wrapped;
+    case OP_div: return is_signed ? vm_div_i64 : general;
+    case OP_mod: return is_signed ? vm_mod_i64 : general;
+    case OP_fmod: return is_signed ? vm_fmod_i64 : general;
+    case OP_min: return is_signed ? min_i64 : general;
+    case OP_max: return is_signed ? max_i64 : general;
+    case OP_clip: return is_signed ? clip_i64 : general;
     case OP_eq: return eq_i64;
-    case OP_lt: return is_i64 ? lt_i64 : general;
-    case OP_le: return is_i64 ? le_i64 : general;
-    case OP_gt: return is_i64 ? gt_i64 : general;
-    case OP_ge: return is_i64 ? ge_i64 : general;
+    case OP_lt: return is_signed ? lt_i64 : general;
+    case OP_le: return is_signed ? le_i64 : general;
+    case OP_gt: return is_signed ? gt_i64 : general;
+    case OP_ge: return is_signed ? ge_i64 : general;
+    case OP_bit_and: return and_i64;
+    case OP_bit_or: return or_i64;
+    case OP_bit_xor: return xor_i64;
+    case OP_shift_left: return left_i64_wrapped;
+    case OP_shift_right: return is_signed ? right_i64 : general;
     case OP_where: return where_64;
     case OP_identity: return copy_64;
     default: return general;
@@ -399,10 +551,31 @@ static vm_fn *of_i64(const vm_op *op)
 static vm_fn *of_f64(const vm_op *op)
 {
     switch (op->op) {
+    case OP_neg: return neg_f64;
+    case OP_abs: return abs_f64;
+    case OP_sign: return sign_f64;
+    case OP_ceil: return ceil_f64;
+    case OP_floor: return floor_f64;
+    case OP_round: return round_f64;
+    case OP_sqrt: return sqrt_f64;
+    case OP_rsqrt: return rsqrt_f64;
+    case OP_reciprocal: return reciprocal_f64;
+    case OP_relu: return relu_f64;
+    case OP_exp: return exp_f64;
+    case OP_log: return log_f64;
+    case OP_tanh: return tanh_f64;
     case OP_add: return add_f64;
     case OP_sub: return sub_f64;
     case OP_mul: return mul_f64;
     case OP_div: return div_f64;
+    case OP_min: return min_f64;
+    case OP_max: return max_f64;
+    case OP_fmod: return fmod_f64;
+    case OP_clip: return clip_f64;
+    case OP_is_nan: return is_nan_f64;
+    case OP_is_inf: return is_inf_f64;
+    case OP_is_inf_pos: return is_inf_pos_f64;
+    case OP_is_inf_neg: return is_inf_neg_f64;
     case OP_eq: return eq_f64;
     case OP_lt: return lt_f64;
     case OP_le: return le_f64;
@@ -419,7 +592,18 @@ static vm_fn *of_cast(const vm_op *op)
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     const sinter_dtype type = (sinter_dtype)op->from;
     switch (op->to) {
-    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : general;
+    case SINTER_DTYPE_BOOL:
+        return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : from == VM_F64 ? bool_f64 : general;
+    case SINTER_DTYPE_F16:
+        return from == VM_I32 ? i32_to_f16 : from == VM_I64 && type != SINTER_DTYPE_U64 ? i64_to_f16 : general;
+    case SINTER_DTYPE_I8:
+    case SINTER_DTYPE_U8:
+    case SINTER_DTYPE_I16:
+    case SINTER_DTYPE_U16:
+        return from == VM_I32   ? copy_i32_wrapped
+               : from == VM_I64 ? i64_to_i32_wrapped
+               : from == VM_F32 ? f32_to_short
+                                : f64_to_short;
     case SINTER_DTYPE_I32:
         return from == VM_I32 ? copy_i32 : from == VM_I64 ? i64_to_i32 : from == VM_F64 ? f64_to_i32 : general;
     case SINTER_DTYPE_I64:
@@ -444,6 +628,6 @@ vm_fn *vm_basic_of(const vm_op *op)
     case VM_F64: return of_f64(op);
     case VM_I32: return of_i32(op);
     case VM_I64: return of_i64(op);
-    default: return general;
+    default: return of_f32(op);
     }
 }
