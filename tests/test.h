@@ -101,6 +101,12 @@ static inline long test_scale(long quick, long full)
     return scale && !strcmp(scale, "third") ? (quick + 2) / 3 : quick;
 }
 
+/* Is number i of a long list to be taken? Each third one is, where test_scale gives a third. */
+static inline bool test_takes(uint32_t i)
+{
+    return test_scale(3, 3) == 3 || i % 3 == 0;
+}
+
 /* Random bits that are the same everywhere (splitmix64); `state` is any seed. */
 static inline uint64_t test_random(uint64_t *state)
 {

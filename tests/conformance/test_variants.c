@@ -142,7 +142,8 @@ int main(int argc, char **argv)
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
         if (test_is_full()) (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
     }
-    for (uint32_t i = 0; i < lines.count; i++) run_line(&r, &lines.at[i]);
+    for (uint32_t i = 0; i < lines.count; i++)
+        if (!is_all || test_takes(i)) run_line(&r, &lines.at[i]);
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
         if ((r.reached[i] == 0) != is_out_of_reach(cpu_kernels[i]))
             (void)printf("FAIL %s variant reaches %s\n", r.reached[i] ? "a" : "no", cpu_kernels[i]->name), r.failed++;

@@ -10,7 +10,7 @@
  * with so many for each that differ from it in a byte or two, where the row's check lets them pass, as an engine's
  * might; --units: as a chip of so many multiprocessors has them), on small integers and on random values, with threads
  * in both orders. Lines of files that need more than 20 million operations are left out unless their file or kernel is
- * named. Where nothing is named, at most 100 codes are compiled for sm_90, and 25 for sm_80 and sm_75 each, taken in
+ * named. Where nothing is named, at most 70 codes are compiled for sm_90, and 20 for sm_80 and sm_75 each, taken in
  * turns from the rows; SINTER_TEST_SCALE=full takes all.
  *
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 100, CODES_OLDER = 25, SECONDS = 100, DAMAGED = 1000 };
+enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 70, CODES_OLDER = 20, SECONDS = 100, DAMAGED = 1000 };
 static const double most_operations = 20e6;
 
 typedef struct line {
