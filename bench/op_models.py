@@ -48,6 +48,10 @@ def matmul_half(m, k, n):
     return model_of("MatMul", [("a", H, [m, k])], [("y", H, [m, n])], {"b": (0.1 * normal(k, n)).astype(np.float16)})
 
 
+def matmul_wide(type_, numpy_type, m, k, n):
+    return model_of("MatMul", [("a", type_, [m, k])], [("y", type_, [m, n])], {"b": (9 * normal(k, n)).astype(numpy_type)})
+
+
 def conv(channels, size, out, kernel=3, stride=1, pad=None, groups=1, dilation=1, images=1, rank=2):
     pad = dilation * (kernel - 1) // 2 if pad is None else pad
     result = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
@@ -625,6 +629,9 @@ PROBLEMS = [
     ("fresh", "64x2048x512", lambda: matmul(64, 2048, 512)),
     ("fresh", "31x3072x770", lambda: matmul(31, 3072, 770)),
     ("fresh", "product of f16 64x768x768", lambda: matmul_half(64, 768, 768)),
+    ("types", "product of f64 128x128x128", lambda: matmul_wide(D, np.float64, 128, 128, 128)),
+    ("types", "product of i32 128x128x128", lambda: matmul_wide(I32, np.int32, 128, 128, 128)),
+    ("types", "product of i64 1x512x512", lambda: matmul_wide(I, np.int64, 1, 512, 512)),
     ("fresh", "layer norm 3000x80", lambda: layer_norm([3000, 80])),
     ("fresh", "group of 8, 2x64x31x33",
      lambda: norm("GroupNormalization", [2, 64, 31, 33], opset=21, num_groups=8)),

@@ -21,6 +21,7 @@ typedef struct cpu_level {
     const struct vm_chain_set  *chain;
     const struct attention_set *attention;
     const struct choose_set    *choose;
+    const struct matmul_wide_set *matmul_wide;
     const struct winograd_set  *winograd;
     const struct codes_set     *codes;
     const struct rnn_set       *rnn;

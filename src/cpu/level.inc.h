@@ -14,6 +14,7 @@
 #include "cpu/dft.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/group_conv.h"
+#include "cpu/matmul_wide.h"
 #include "cpu/plane_filter.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
@@ -52,6 +53,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
 #include "cpu/rows_integer.inc.h"
+#include "cpu/matmul_wide.inc.h"
 #include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"
@@ -73,6 +75,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .chain = &chain_steps,
     .attention = &attention_loops,
     .choose = &choose_loops,
+    .matmul_wide = &matmul_wide_loops,
     .winograd = &winograd_loops,
     .codes = &codes_loops,
     .rnn = &rnn_loops,

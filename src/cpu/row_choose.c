@@ -111,7 +111,9 @@ typedef struct arg_job {
 #define PLACE(bits)                                                                                                    \
     static int64_t place_##bits(const void *from, const void *best, int64_t n, bool last)                              \
     {                                                                                                                  \
-        const uint##bits##_t *x = from, v = *(const uint##bits##_t *)best;                                             \
+        const uint##bits##_t *x = from;                                                                                \
+        uint##bits##_t v;                                                                                              \
+        memcpy(&v, best, sizeof v);                                                                                    \
         int64_t i = last ? n - 1 : 0;                                                                                  \
         while (x[i] != v) i += last ? -1 : 1;                                                                          \
         return i;                                                                                                      \

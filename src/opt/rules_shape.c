@@ -456,7 +456,7 @@ static bool is_image(const rewriter *r, ir_value_id v, uint32_t *left)
     return false;
 }
 
-/* A transposition to or from the order in which the channels are the last axis? */
+/* Does a transposition move the channels from the last axis to the second? */
 static bool is_channels_first(const int64_t *perm, uint32_t rank)
 {
     for (uint32_t i = 0; i < rank; i++)

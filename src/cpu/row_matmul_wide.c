@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_matmul_wide.c - matmul of f64 and of integers of 32 and 64 bits, of operands of any strides.
+ *
+ * A task is some rows and columns of one matrix of the result. */
+#include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
+#include "cpu/matmul_wide.h"
+#include "cpu/row.h"
+
+enum { TASK_ROWS = 64, TASK_COLS = 64 };
+
+typedef struct record {
+    matmul_wide_fn *product;
+    matmul_wide whole;                                      /* of the first matrices */
+    uint32_t rank;                                          /* of batches */
+    int64_t dim[SINTER_RANK_MAX], step[3][SINTER_RANK_MAX]; /* bytes: of a, b and y */
+    int64_t size, down, across, tasks;                      /* of an element; of a matrix */
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_matmul, "no matmul");
+    const sinter_dtype type = p->in[0].dtype;
+    REJECT_UNLESS(type == SINTER_DTYPE_F64 || type == SINTER_DTYPE_I32 || type == SINTER_DTYPE_U32 ||
+                      type == SINTER_DTYPE_I64 || type == SINTER_DTYPE_U64,
+                  "neither in f64 nor in integers of 32 or 64 bits");
+    REJECT_UNLESS(p->count_in == 2 && p->in[1].dtype == type && p->out[0].dtype == type, "operands of several types");
+    REJECT_UNLESS(p->in[0].rank >= 1 && p->in[1].rank >= 1, "a single number");
+    REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
+    return NULL;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    const problem_operand *a = &p->in[0];
+    const attrs_matmul *at = p->attrs;
+    double products = (double)a->dim[a->rank > 1 && at->trans_a ? a->rank - 2 : a->rank - 1].opt;
+    for (uint32_t i = 0; i < p->out[0].rank; i++) products *= (double)p->out[0].dim[i].opt;
+    const double rate = target->flops > 0 ? target->flops : 1e10;
+    return row_memory_ns(p, target, 1) + products * 8e9 / rate;
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+/* Steps of the batches of operand `which`, those of the result being at the end. false: they do not go together. */
+static bool batches_of(record *r, uint32_t which, const view *v, uint32_t rank)
+{
+    if (rank > r->rank) return false;
+    for (uint32_t i = 0; i < r->rank; i++) {
+        const uint32_t missing = r->rank - rank;
+        const int64_t size = i < missing ? 1 : v->dim[i - missing];
+        if (size != 1 && size != r->dim[i]) return false;
+        r->step[which][i] = size == 1 ? 0 : v->stride[i - missing] * r->size;
+    }
+    return true;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const matmul_wide_set *set = level_of(isa)->matmul_wide;
+    const attrs_matmul *at = attrs;
+    const view *a = &in[0], *b = &in[1], *y = &out[0];
+    const uint32_t has_m = a->rank > 1, has_n = b->rank > 1, last_a = a->rank - 1, last_b = b->rank - 1;
+    *r = (record){ .size = sinter_dtype_bits(y->dtype) / 8, .rank = y->rank - has_m - has_n };
+    r->product = y->dtype == SINTER_DTYPE_F64 ? set->f64 : r->size == 4 ? set->of_32 : set->of_64;
+    const uint32_t a_k = has_m && at->trans_a ? last_a - 1 : last_a, a_m = has_m && !at->trans_a ? last_a - 1 : last_a;
+    const uint32_t b_k = has_n && !at->trans_b ? last_b - 1 : last_b, b_n = has_n && at->trans_b ? last_b - 1 : last_b;
+    r->whole = (matmul_wide){ .m = has_m ? a->dim[a_m] : 1,
+                              .k = a->dim[a_k],
+                              .n = has_n ? b->dim[b_n] : 1,
+                              .a_row = has_m ? a->stride[a_m] : 0,
+                              .a_col = a->stride[a_k],
+                              .b_row = b->stride[b_k],
+                              .b_col = has_n ? b->stride[b_n] : 0,
+                              .y_row = has_m ? y->stride[r->rank] : 0,
+                              .y_col = has_n ? y->stride[r->rank + has_m] : 0 };
+    for (uint32_t i = 0; i < r->rank; i++) r->dim[i] = y->dim[i];
+    if (y->rank < has_m + has_n || b->dim[b_k] != r->whole.k || (has_m && y->dim[r->rank] != r->whole.m) ||
+        (has_n && y->dim[r->rank + has_m] != r->whole.n) || !batches_of(r, 0, a, has_m ? a->rank - 2 : 0) ||
+        !batches_of(r, 1, b, has_n ? b->rank - 2 : 0))
+        return FAIL(e, INVALID_ARG, "matmul: the shapes of the operands do not go together");
+    for (uint32_t i = 0; i < r->rank; i++) r->step[2][i] = y->stride[i] * r->size;
+    r->down = (r->whole.m + TASK_ROWS - 1) / TASK_ROWS;
+    r->across = (r->whole.n + TASK_COLS - 1) / TASK_COLS;
+    r->tasks = r->down * r->across;
+    for (uint32_t i = 0; i < r->rank; i++) r->tasks *= r->dim[i];
+    return SINTER_OK;
+}
+
+typedef struct job {
+    const record *r;
+    const kernel_run *k;
+} job;
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const record *r = j->r;
+    for (int64_t task = begin; task < end; task++) {
+        matmul_wide part = r->whole;
+        const int64_t col = task % r->across * TASK_COLS, row = task / r->across % r->down * TASK_ROWS;
+        int64_t at[3] = { row * part.a_row * r->size, col * part.b_col * r->size,
+                          (row * part.y_row + col * part.y_col) * r->size };
+        int64_t batch = task / (r->across * r->down);
+        for (uint32_t i = r->rank; i-- > 0; batch /= r->dim[i])
+            for (uint32_t k = 0; k < 3; k++) at[k] += batch % r->dim[i] * r->step[k][i];
+        part.m = part.m - row < TASK_ROWS ? part.m - row : TASK_ROWS;
+        part.n = part.n - col < TASK_COLS ? part.n - col : TASK_COLS;
+        part.a = (const char *)j->k->in[0] + at[0];
+        part.b = (const char *)j->k->in[1] + at[1];
+        part.y = (char *)j->k->out[0] + at[2];
+        r->product(&part);
+    }
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    row_parallel(k, r->tasks, body, &(job){ r, k });
+    return SINTER_OK;
+}
+
+const kernel cpu_matmul_wide = {
+    .name = "cpu_matmul_wide",
+    .abi = 1,
+    .out_strides = STRIDES_ANY,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
