@@ -465,8 +465,8 @@ static bool is_channels_first(const int64_t *perm, uint32_t rank)
 }
 
 /* Operand v of an op, as it must be for the op to come before a transposition to `rank` axes and not behind it;
- * 0: that would take a copy. */
-static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *perm, uint32_t rank)
+ * 0: that would take a copy. takes_images: an image may be turned for it. */
+static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *perm, uint32_t rank, bool takes_images)
 {
     const ir_value c = *rw_value(r, v);
     const ir_node *other = rw_def(r, v, OP_transpose);
@@ -480,12 +480,13 @@ static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *p
     memcpy(whole.dim, d, sizeof d);
     const bool cancels = other && !memcmp(((const attrs_transpose *)other->attrs)->perm.at, perm, rank * sizeof *perm);
     if (!cancels && !ir_is_const(r->g, v) && !moves_ones(r, &whole, back) &&
-        !(c.rank == rank && is_channels_first(perm, rank) && is_image(r, v, &left)))
+        !(takes_images && c.rank == rank && is_channels_first(perm, rank) && is_image(r, v, &left)))
         return 0;
     return build_permuted(r->b, build_shaped(r->b, v, d, rank), back, rank);
 }
 
-/* f(transpose(x), c) -> transpose(f(x, c)) behind an op that takes an epilogue, so that f can become part of it. */
+/* f(transpose(x), c) -> transpose(f(x, c)) behind an op that takes an epilogue, so that f can become part of it. Of two
+ * images neither is turned for the other. */
 static ir_value_id sink_transpose(rewriter *r, const match *m)
 {
     const ir_node_id root = m->root;
@@ -499,10 +500,13 @@ static ir_value_id sink_transpose(rewriter *r, const match *m)
             continue;
         const ir_value_id x = t->in[0];
         const attr_ints p = ((const attrs_transpose *)t->attrs)->perm;
+        if (moves_ones(r, rw_value(r, x), p.at)) continue; /* a reshape */
+        left = ASKED;
+        const bool takes_images = !is_image(r, x, &left) && left;
         ir_value_id in[3];
         bool ok = true;
         for (uint32_t k = 0; k < count && ok; k++) {
-            in[k] = k == i ? x : operand_unturned(r, rw_node(r, root)->in[k], p.at, p.count);
+            in[k] = k == i ? x : operand_unturned(r, rw_node(r, root)->in[k], p.at, p.count, takes_images);
             ok = in[k] != 0;
         }
         if (ok) return build_permuted(r->b, build_again(r->b, root, in, count), p.at, p.count);

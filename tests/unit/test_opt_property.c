@@ -78,18 +78,67 @@ static void add_node(maker *m)
     keep(m, y, r, c);
 }
 
-static void one_graph(uint64_t seed)
+/* Images of one axis, [1, rows, cols], whose channels are the rows, and matrices whose channels are the columns: what
+ * lies behind a transposition may move before it. */
+static void add_turned_node(maker *m)
+{
+    static const char *const unary[] = { "relu", "neg", "sigmoid", "tanh" };
+    static const char *const binary[] = { "add", "sub", "mul", "max", "min" };
+    const uint32_t i = m->count > 4 && below(m, 3) ? m->count - 1 - below(m, 4) : below(m, m->count), y = m->next++;
+    const uint32_t x = m->id[i], r = m->rows[i], c = m->cols[i], k = m->next++;
+    switch (below(m, 8)) {
+    case 0:
+    case 1:
+        text_printf(&m->out, "%%%u = transpose(%%%u) perm=[0,2,1]\n", y, x);
+        keep(m, y, c, r);
+        return;
+    case 2:
+        text_printf(&m->out,
+                    "const %%%u: f32[%u,%u,1] hash=0x%x\n%%%u = conv(%%%u, %%%u) stride=[1] dilation=[1] pad=[0,0]\n",
+                    k, r, r, below(m, 1000), y, x, k);
+        break;
+    case 3:
+        text_printf(&m->out, "const %%%u: f32[%u,%u] hash=0x%x\n%%%u = matmul(%%%u, %%%u)\n", k, c, c, below(m, 1000),
+                    y, x, k);
+        break;
+    case 4: text_printf(&m->out, "%%%u = %s(%%%u)\n", y, unary[below(m, COUNT_OF(unary))], x); break;
+    case 5:
+        text_printf(&m->out, "const %%%u: f32[%u,%u] hash=0x%x\n", k, below(m, 2) ? r : 1, below(m, 2) ? c : 1,
+                    below(m, 1000));
+        text_printf(&m->out, "%%%u = %s(%%%u, %%%u)\n", y, binary[below(m, COUNT_OF(binary))], x, k);
+        break;
+    case 6: text_printf(&m->out, "%%%u = softmax(%%%u) axis=%u\n", y, x, 1 + below(m, 2)); break;
+    default: {
+        uint32_t other = x;
+        for (uint32_t j = 0; j < m->count; j++)
+            if (m->rows[j] == r && m->cols[j] == c && below(m, 2)) other = m->id[j];
+        const bool is_first = below(m, 2);
+        text_printf(&m->out, "%%%u = %s(%%%u, %%%u)\n", y, binary[below(m, COUNT_OF(binary))], is_first ? x : other,
+                    is_first ? other : x);
+    }
+    }
+    keep(m, y, r, c);
+}
+
+static void one_graph(uint64_t seed, bool is_turned)
 {
     sinter_error error = { 0 };
     env e;
     env_init(&e, NULL, &error);
     maker m = { .seed = seed, .next = 3 };
     text_init(&m.out, &e);
-    text_printf(&m.out, "input %%1: f32[3,4] name=\"x\"\ninput %%2: f32[1,4] name=\"z\"\n");
-    keep(&m, 1, 3, 4);
-    keep(&m, 2, 1, 4);
+    const uint32_t rows = is_turned ? 1 + below(&m, 4) : 3, cols = is_turned ? 1 + below(&m, 4) : 4;
+    if (is_turned)
+        text_printf(&m.out, "input %%1: f32[1,%u,%u] name=\"x\"\ninput %%2: f32[1,%u,%u] name=\"z\"\n", rows, cols,
+                    cols, rows);
+    else text_printf(&m.out, "input %%1: f32[3,4] name=\"x\"\ninput %%2: f32[1,4] name=\"z\"\n");
+    keep(&m, 1, rows, cols);
+    keep(&m, 2, is_turned ? cols : 1, is_turned ? rows : 4);
     const uint32_t nodes = 3 + below(&m, 20);
-    for (uint32_t i = 0; i < nodes; i++) add_node(&m);
+    for (uint32_t i = 0; i < nodes; i++) {
+        if (is_turned) add_turned_node(&m);
+        else add_node(&m);
+    }
     uint32_t outputs = 0;
     for (uint32_t i = m.count; i-- > 2 && outputs < 3; outputs++)
         text_printf(&m.out, "output %%%u name=\"y%u\"\n", m.id[i], i);
@@ -117,8 +166,14 @@ static void one_graph(uint64_t seed)
 static void random_graphs(void)
 {
     const long count = test_scale(300, 20000);
-    for (long i = 0; i < count && test_failures < 3; i++) one_graph((uint64_t)i + 1);
+    for (long i = 0; i < count && test_failures < 3; i++) one_graph((uint64_t)i + 1, false);
 }
 
-static const test tests[] = { T(random_graphs), { 0 } };
+static void turned_graphs(void)
+{
+    const long count = test_scale(3000, 200000);
+    for (long i = 0; i < count && test_failures < 3; i++) one_graph((uint64_t)i + 1, true);
+}
+
+static const test tests[] = { T(random_graphs), T(turned_graphs), { 0 } };
 TEST_MAIN(tests)
