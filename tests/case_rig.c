@@ -347,7 +347,7 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     x->row_axes = kind == CASE_ROWS ? case_row_axes(p) : 0;
     x->terms = problem_terms(p, x->in);
     bool is_any = x->is_special || x->row_axes || r->is_any || p->op == OP_nms_rows; /* sums of nothing are zero */
-    is_any = is_any || (p->op == OP_div && !dtype_is_float(p->in[0].dtype));         /* by a larger number */
+    is_any = is_any || (p->op == OP_div && !dtype_is_float(p->in[0].dtype));         /* by a larger number: zero */
     for (uint32_t i = 0; i < p->count_in; i++)
         is_any = is_any || (p->in[i].dtype != SINTER_DTYPE_NONE && view_count(&x->in[i]) == 0);
     return is_any || !is_mostly_zero(&x->want[0])

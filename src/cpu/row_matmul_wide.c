@@ -48,16 +48,13 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-/* Steps of the batches of operand `which`, those of the result being at the end. false: they do not go together. */
-static bool batches_of(record *r, uint32_t which, const view *v, uint32_t rank)
+/* Steps of the batches of operand `which`, whose last `own` axes are its matrix. false: they do not go together. */
+static bool batches_of(record *r, uint32_t which, const view *v, uint32_t own)
 {
-    if (rank > r->rank) return false;
-    for (uint32_t i = 0; i < r->rank; i++) {
-        const uint32_t missing = r->rank - rank;
-        const int64_t size = i < missing ? 1 : v->dim[i - missing];
-        if (size != 1 && size != r->dim[i]) return false;
-        r->step[which][i] = size == 1 ? 0 : v->stride[i - missing] * r->size;
-    }
+    view batch = *v, wide;
+    batch.rank = v->rank - own;
+    if (!view_broadcast(&batch, r->rank, r->dim, &wide)) return false;
+    for (uint32_t i = 0; i < r->rank; i++) r->step[which][i] = wide.stride[i] * r->size;
     return true;
 }
 
@@ -71,6 +68,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const attrs_matmul *at = attrs;
     const view *a = &in[0], *b = &in[1], *y = &out[0];
     const uint32_t has_m = a->rank > 1, has_n = b->rank > 1, last_a = a->rank - 1, last_b = b->rank - 1;
+    if (y->rank < has_m + has_n) return FAIL(e, INVALID_ARG, "matmul: a result of rank %u", y->rank);
     *r = (record){ .size = sinter_dtype_bits(y->dtype) / 8, .rank = y->rank - has_m - has_n };
     r->product = y->dtype == SINTER_DTYPE_F64 ? set->f64 : r->size == 4 ? set->of_32 : set->of_64;
     const uint32_t a_k = has_m && at->trans_a ? last_a - 1 : last_a, a_m = has_m && !at->trans_a ? last_a - 1 : last_a;
@@ -85,9 +83,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                               .y_row = has_m ? y->stride[r->rank] : 0,
                               .y_col = has_n ? y->stride[r->rank + has_m] : 0 };
     for (uint32_t i = 0; i < r->rank; i++) r->dim[i] = y->dim[i];
-    if (y->rank < has_m + has_n || b->dim[b_k] != r->whole.k || (has_m && y->dim[r->rank] != r->whole.m) ||
-        (has_n && y->dim[r->rank + has_m] != r->whole.n) || !batches_of(r, 0, a, has_m ? a->rank - 2 : 0) ||
-        !batches_of(r, 1, b, has_n ? b->rank - 2 : 0))
+    if (b->dim[b_k] != r->whole.k || (has_m && y->dim[r->rank] != r->whole.m) ||
+        (has_n && y->dim[r->rank + has_m] != r->whole.n) || !batches_of(r, 0, a, 1 + has_m) ||
+        !batches_of(r, 1, b, 1 + has_n))
         return FAIL(e, INVALID_ARG, "matmul: the shapes of the operands do not go together");
     for (uint32_t i = 0; i < r->rank; i++) r->step[2][i] = y->stride[i] * r->size;
     r->down = (r->whole.m + TASK_ROWS - 1) / TASK_ROWS;

@@ -478,16 +478,15 @@ static vm_fn *of_f32(const vm_op *op)
 
 static vm_fn *of_i32(const vm_op *op)
 {
-    const bool is_wide = op->from == SINTER_DTYPE_I32;
     switch (op->op) {
     case OP_neg: return neg_i32_wrapped;
     case OP_abs: return abs_i32_wrapped;
     case OP_sign: return sign_i32;
     case OP_relu: return relu_i32;
     case OP_bit_not: return bit_not_i32_wrapped;
-    case OP_add: return is_wide ? add_i32 : add_i32_wrapped;
-    case OP_sub: return is_wide ? sub_i32 : sub_i32_wrapped;
-    case OP_mul: return is_wide ? mul_i32 : mul_i32_wrapped;
+    case OP_add: return add_i32_wrapped;
+    case OP_sub: return sub_i32_wrapped;
+    case OP_mul: return mul_i32_wrapped;
     case OP_div: return div_i32_wrapped;
     case OP_mod: return mod_i32;
     case OP_fmod: return fmod_i32;

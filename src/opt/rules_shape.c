@@ -431,28 +431,16 @@ static ir_value_id sink_reshape(rewriter *r, const match *m)
     return 0;
 }
 
-/* Is v, which has one reader, made by an op that takes an epilogue, and then perhaps by functions of single elements?
- * left: how many nodes are asked. */
-static bool is_behind_anchor(const rewriter *r, ir_value_id v, uint32_t *left)
+/* Is v made by an op with one of the traits, and then perhaps by functions of single elements? only: each of these
+ * values has one reader. left: how many nodes are asked. */
+static bool is_made_by(const rewriter *r, ir_value_id v, uint32_t traits, bool only, uint32_t *left)
 {
-    if (!rw_only(r, v) || !rw_value(r, v)->producer || !*left) return false;
+    if ((only && !rw_only(r, v)) || !rw_value(r, v)->producer || !*left) return false;
     const ir_node *n = rw_node(r, rw_value(r, v)->producer);
     --*left;
-    if (op_at(n->op)->traits & FUSES_AFTER) return true;
+    if (op_has(n->op, traits)) return true;
     for (uint32_t i = 0; op_is_scalar(n->op) && i < n->count_in; i++)
-        if (rw_same_shape(r, n->in[i], v) && is_behind_anchor(r, n->in[i], left)) return true;
-    return false;
-}
-
-/* Is v an image, whose channels may lie innermost in memory? left: how many nodes are asked. */
-static bool is_image(const rewriter *r, ir_value_id v, uint32_t *left)
-{
-    if (!rw_value(r, v)->producer || !*left) return false;
-    const ir_node *n = rw_node(r, rw_value(r, v)->producer);
-    --*left;
-    if (op_has(n->op, IMAGE)) return true;
-    for (uint32_t i = 0; op_is_scalar(n->op) && i < n->count_in; i++)
-        if (rw_same_shape(r, n->in[i], v) && is_image(r, n->in[i], left)) return true;
+        if (rw_same_shape(r, n->in[i], v) && is_made_by(r, n->in[i], traits, only, left)) return true;
     return false;
 }
 
@@ -480,7 +468,7 @@ static ir_value_id operand_unturned(rewriter *r, ir_value_id v, const int64_t *p
     memcpy(whole.dim, d, sizeof d);
     const bool cancels = other && !memcmp(((const attrs_transpose *)other->attrs)->perm.at, perm, rank * sizeof *perm);
     if (!cancels && !ir_is_const(r->g, v) && !moves_ones(r, &whole, back) &&
-        !(takes_images && c.rank == rank && is_channels_first(perm, rank) && is_image(r, v, &left)))
+        !(takes_images && c.rank == rank && is_channels_first(perm, rank) && is_made_by(r, v, IMAGE, false, &left)))
         return 0;
     return build_permuted(r->b, build_shaped(r->b, v, d, rank), back, rank);
 }
@@ -496,13 +484,13 @@ static ir_value_id sink_transpose(rewriter *r, const match *m)
         const ir_node *t = rw_def(r, turned, OP_transpose);
         uint32_t left = ASKED;
         if (!t || !rw_only(r, turned) || !rw_same_shape(r, turned, rw_node(r, root)->out[0]) ||
-            !is_behind_anchor(r, t->in[0], &left))
+            !is_made_by(r, t->in[0], FUSES_AFTER, true, &left))
             continue;
         const ir_value_id x = t->in[0];
         const attr_ints p = ((const attrs_transpose *)t->attrs)->perm;
         if (moves_ones(r, rw_value(r, x), p.at)) continue; /* a reshape */
         left = ASKED;
-        const bool takes_images = !is_image(r, x, &left) && left;
+        const bool takes_images = !is_made_by(r, x, IMAGE, false, &left) && left;
         ir_value_id in[3];
         bool ok = true;
         for (uint32_t k = 0; k < count && ok; k++) {

@@ -17,7 +17,10 @@
 #include "generated.cuh"
 
 enum {
-    V = 16 / (i32)sizeof(type_w), WORDS = V * (i32)sizeof(type_x) < 16 ? 2 : 4, THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
+    V = 16 / (i32)sizeof(type_w),
+    WORDS = V * (i32)sizeof(type_x) < 16 ? 2 : 4, /* registers of a thread's channels of the image */
+    THREADS = C_THREADS * X_THREADS * Y_THREADS,
+    CHANNELS = C_THREADS * V,
     SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
