@@ -8,7 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype, Place
 from ._dtype import TEXT, size_of
-from ._library import Env, call, collect_text, describe_options, failure, lib, set_options
+from ._library import Env, InvalidArgument, call, collect_text, describe_options, failure, lib, set_options
 from ._tensor import Buffer, Tensor, host_struct
 
 IO = namedtuple("IO", "name is_input dtype shape dim_text min opt max value_range")
@@ -114,6 +114,9 @@ class Engine:
     def io(self, profile=0):
         """Inputs, then outputs, each in the model's order, with the ranges of a profile. Errors: InvalidArgument."""
         found = []
+        if not 0 <= profile < self.profile_count:
+            raise InvalidArgument(f"the engine has no profile {profile}: {self.profile_count} profiles are counted from 0",
+                                  _abi.Status.INVALID_ARG)
         for index in range(lib.sinter_engine_io_count(self._handle)):
             io = _abi.sinter_io()
             status = lib.sinter_engine_io(self._handle, index, profile, byref(io))

@@ -431,6 +431,8 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
 
 def missing_from(module, has="memory, copies, streams, events and graphs are"):
     def __getattr__(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise AttributeError(f"{module}.{name} is not there where engines run on the CPU (sinter.shim): {has}")
     return __getattr__
 
@@ -469,7 +471,7 @@ def modules():
 
 
 class Library:
-    """The C functions, for callers that open libcudart by ctypes: results go to what byref() points to."""
+    """The C functions, for callers that open libcudart by ctypes: results go to what byref() or pointer() points to."""
 
     @staticmethod
     def number(value):
@@ -479,21 +481,44 @@ class Library:
             return ctypes.cast(value, ctypes.c_void_p).value or 0
         return int(getattr(value, "value", value) or 0)
 
+    @staticmethod
+    def receive(place, result):
+        """Puts a result where the caller wants it; of a structure the fields that are known."""
+        to = place._obj if hasattr(place, "_obj") else getattr(place, "contents", None)
+        if to is None:
+            raise ctypes.ArgumentError(f"a result has no place in a {type(place).__name__}: byref() or pointer() of a variable is wanted")
+        if isinstance(to, ctypes.Structure):
+            for name, *_ in to._fields_:
+                if hasattr(result, name):
+                    setattr(to, name, getattr(result, name))
+        else:
+            to.value = result
+
     def __getattr__(self, name):
         function = globals().get(name)
         if not name.startswith("cuda") or function is None:
             raise AttributeError(f"there is no {name} where engines run on the CPU")
-        outputs = RESULTS.get(name, 0)
+        places = RESULTS.get(name, ())
 
         def call(*arguments):
-            status, *results = function(*(self.number(a) for a in arguments[outputs:]))
-            for place, result in zip(arguments[:outputs], results):
-                place._obj.value = result
+            given = [self.number(a) for i, a in enumerate(arguments) if i not in places]
+            status, *results = function(*given)
+            if name in TEXTS:
+                return results[0]
+            for i, result in zip(places, results):
+                if i < len(arguments) and arguments[i] is not None:
+                    self.receive(arguments[i], result)
             return int(status)
         return call
 
 
-# How many of the first arguments receive results.
-RESULTS = {"cudaMalloc": 1, "cudaMallocHost": 1, "cudaHostAlloc": 1, "cudaMallocManaged": 1, "cudaMallocAsync": 1, "cudaMemGetInfo": 2,
-           "cudaStreamCreate": 1, "cudaStreamCreateWithFlags": 1, "cudaEventCreate": 1, "cudaEventCreateWithFlags": 1,
-           "cudaEventElapsedTime": 1, "cudaGetDeviceCount": 1, "cudaGetDevice": 1, "cudaRuntimeGetVersion": 1, "cudaDriverGetVersion": 1}
+# Which arguments receive results.
+RESULTS = {**dict.fromkeys(("cudaMalloc", "cudaMallocHost", "cudaHostAlloc", "cudaMallocManaged", "cudaMallocAsync", "cudaStreamCreate",
+                            "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority", "cudaEventCreate", "cudaEventCreateWithFlags",
+                            "cudaEventElapsedTime", "cudaGetDeviceCount", "cudaGetDevice", "cudaGetDeviceProperties",
+                            "cudaDeviceGetAttribute", "cudaGraphInstantiate", "cudaHostGetDevicePointer", "cudaRuntimeGetVersion",
+                            "cudaDriverGetVersion"), (0,)),
+           **dict.fromkeys(("cudaMemGetInfo", "cudaDeviceGetStreamPriorityRange"), (0, 1)),
+           **dict.fromkeys(("cudaStreamEndCapture", "cudaStreamIsCapturing", "cudaStreamGetPriority"), (1,))}
+# The functions that give a text, and no status.
+TEXTS = "cudaGetErrorName", "cudaGetErrorString"

@@ -6,7 +6,7 @@ import types
 
 from ._dtype import numpy
 from ._host_device import address_of, device, now, numbers, total_memory
-from ._shim_cudart import HOST_VALUES, CUdevice_attribute
+from ._shim_cudart import HOST_VALUES, CUdevice_attribute, missing_from
 
 NAME = "pycuda"
 
@@ -403,4 +403,6 @@ def modules():
     tools.DeviceMemoryPool = tools.PageLockedMemoryPool = MemoryPool
     top.driver, top.autoinit, top.gpuarray, top.tools, top.VERSION = driver, autoinit, gpuarray, tools, (2024, 1)
     top.__path__ = []
+    for module in (driver, gpuarray, tools):
+        module.__getattr__ = missing_from(module.__name__, "memory, copies, streams and events are; CUDA kernels need a GPU")
     return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)}

@@ -31,6 +31,9 @@ def install():
                 raise ImportError(f"{top} is not installed, and its place is only taken where engines run on the CPU "
                                   "(SINTER_TENSORRT_DEVICE=cpu)")
             sys.modules.update(module.modules())
+            AbsentModules.TOPS.add(top)
+    if AbsentModules.TOPS and AbsentModules not in sys.meta_path:
+        sys.meta_path.insert(0, AbsentModules)
     if is_host():
         host_libcudart()
         if HostMemoryForPolygraphy.NAME not in sys.modules:
@@ -49,6 +52,18 @@ def host_libcudart():
             return Library() if is_cudart else super().__new__(cls)
     if ctypes.CDLL.__module__ != __name__:
         ctypes.CDLL = ctypes.cdll._dlltype = CDLL
+
+
+class AbsentModules(importlib.abc.MetaPathFinder):
+    """Says why a module of pycuda or cuda is not there."""
+    TOPS = set()                    # whose modules are sinter's
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] in cls.TOPS:
+            raise ModuleNotFoundError(f"{name} is not there where engines run on the CPU (sinter.shim): memory, copies, streams and events "
+                                      "are; CUDA kernels need a GPU", name=name)
+        return None
 
 
 class HostMemoryForPolygraphy(importlib.abc.MetaPathFinder):

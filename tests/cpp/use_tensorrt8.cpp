@@ -140,7 +140,9 @@ static std::vector<int> classify(ICudaEngine &engine, const std::vector<float> &
     const int32_t each = engine.getNbBindings() / engine.getNbOptimizationProfiles(), first = profile * each;
     CHECK(each == 2 && engine.bindingIsInput(first) && !engine.bindingIsInput(first + 1));
     CHECK(engine.getBindingIndex("scores") == 1 && engine.getBindingIndex("none") == -1 && !engine.getBindingName(99));
-    CHECK(std::string(engine.getBindingName(first)) == "image" && engine.getBindingDataType(first) == DataType::kFLOAT);
+    const std::string name = profile ? "image [profile " + std::to_string(profile) + "]" : "image";
+    CHECK(engine.getBindingName(first) == name && engine.getBindingIndex(name.c_str()) == first);
+    CHECK(engine.getBindingDataType(first) == DataType::kFLOAT);
     CHECK(engine.getBindingDimensions(first).d[0] == -1);
     CHECK(engine.getBindingBytesPerComponent(first) == 4 && engine.getWorkspaceSize() == engine.getDeviceMemorySize());
     CHECK(!engine.getProfileShapeValues(first, 0, OptProfileSelector::kMIN));

@@ -62,6 +62,10 @@ def test_pycuda_calls():
     run("pycuda_calls.py")
 
 
+def test_libcudart_calls():
+    run("libcudart_calls.py")
+
+
 def test_torch_backend():
     run("torch_backend.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "torch.engine", needs=["torch"])
     run("torch_backend.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "torch.engine", "--names", needs=["torch"])

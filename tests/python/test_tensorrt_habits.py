@@ -21,6 +21,17 @@ class Recorder(trt.IErrorRecorder):
         self.codes.append(code)
 
 
+class Texts(Recorder):
+    """A recorder of what errors say."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+
+    def report_error(self, code, text):
+        self.texts.append(text)
+
+
 def begin(flags=0):
     builder = trt.Builder(QUIET)
     return builder, builder.create_network(flags)
@@ -197,6 +208,36 @@ def test_tensors_of_further_profiles():
     layers = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
     made = [t["Name"] for layer in layers for t in layer["Outputs"]]
     assert len(set(made)) == len(made) == 2 and made[1] == made[0] + " [profile 1]" and layers[1]["Inputs"][0]["Name"] == "x [profile 1]"
+
+
+def test_names_of_bindings():
+    """Bindings of profiles after the first have the profile behind the tensor's name; an engine lists its tensors once."""
+    builder, network = begin()
+    x = network.add_input("x", trt.float32, (-1, 4))
+    y = network.add_activation(x, trt.ActivationType.RELU).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    config = builder.create_builder_config()
+    for most in (2, 8):
+        profile = builder.create_optimization_profile()
+        profile.set_shape("x", (1, 4), (1, 4), (most, 4))
+        config.add_optimization_profile(profile)
+    engine = builder.build_engine_with_config(network, config)
+    names = ["x", "y", "x [profile 1]", "y [profile 1]"]
+    assert [engine.get_binding_name(i) for i in range(engine.num_bindings)] == names and list(engine) == ["x", "y"]
+    assert [engine[name] for name in names] == [engine.get_binding_index(name) for name in names] == [0, 1, 2, 3]
+    assert engine.get_binding_index("x [profile 2]") == engine.get_binding_index("z") == -1 and engine[-1] == names[3]
+    assert engine.binding_is_input(names[2]) and engine.get_binding_shape(names[3]) == (-1, 4) and engine.get_binding_format_desc(3)
+    assert engine.get_profile_shape(1, names[2])[2] == (8, 4)
+    context, recorder = engine.create_execution_context(), Texts()
+    context.error_recorder = recorder
+    assert context.set_optimization_profile_async(1, 0) and context.set_binding_shape(2, (5, 4)) and context.get_binding_shape(3) == (5, 4)
+    assert not context.set_optimization_profile_async(2, 0)
+    assert recorder.texts == ["the engine has no optimization profile 2: 2 profiles are counted from 0"], recorder.texts
+    rig.raises(ValueError, engine.get_tensor_profile_shape, "x", 5, says="no profile 5: 2 profiles are counted from 0")
+    engine.error_recorder = recorder
+    engine.weight_streaming_budget_v2 = -5
+    assert "weight streaming budget is -5" in recorder.texts[-1], recorder.texts
 
 
 def test_codes_of_errors():

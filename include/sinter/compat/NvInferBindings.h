@@ -22,38 +22,46 @@ template <class Engine> class engine_bindings {
     /* Whether arrays of bindings have entries for all profiles: a program that never asked for their number does not
      * know of them. */
     bool has_bindings_of_profiles() const noexcept { return is_asked_; }
+    /* A tensor's name; of profiles after the first with the profile behind it: "image [profile 1]". */
     char const *getBindingName(int32_t index) const noexcept
+    {
+        if (index < 0 || index >= getNbBindings()) return nullptr;
+        return self().binding_names()[static_cast<size_t>(index)].c_str();
+    }
+    int32_t getBindingIndex(char const *name) const noexcept
+    {
+        std::vector<std::string> const &names = self().binding_names();
+        for (size_t i = 0; name && i < names.size(); i++)
+            if (names[i] == name) return static_cast<int32_t>(i);
+        return -1;
+    }
+    /* The name of the tensor that a binding is; nullptr: there is no such binding. */
+    char const *tensor_of(int32_t index) const noexcept
     {
         const int32_t count = self().getNbIOTensors();
         return index < 0 || index >= getNbBindings() || !count ? nullptr : self().getIOTensorName(index % count);
     }
-    int32_t getBindingIndex(char const *name) const noexcept
-    {
-        for (int32_t i = 0; name && i < self().getNbIOTensors(); i++)
-            if (!std::strcmp(self().getIOTensorName(i), name)) return i;
-        return -1;
-    }
     bool bindingIsInput(int32_t index) const noexcept
     {
-        return self().getTensorIOMode(getBindingName(index)) == TensorIOMode::kINPUT;
+        return self().getTensorIOMode(tensor_of(index)) == TensorIOMode::kINPUT;
     }
-    Dims getBindingDimensions(int32_t index) const noexcept { return self().getTensorShape(getBindingName(index)); }
+    Dims getBindingDimensions(int32_t index) const noexcept { return self().getTensorShape(tensor_of(index)); }
     DataType getBindingDataType(int32_t index) const noexcept
     {
-        return self().getTensorDataType(getBindingName(index));
+        return self().getTensorDataType(tensor_of(index));
     }
-    TensorLocation getLocation(int32_t index) const noexcept { return self().getTensorLocation(getBindingName(index)); }
+    TensorLocation getLocation(int32_t index) const noexcept { return self().getTensorLocation(tensor_of(index)); }
     TensorFormat getBindingFormat(int32_t index) const noexcept
     {
-        return self().getTensorFormat(getBindingName(index));
+        return self().getTensorFormat(tensor_of(index));
     }
     char const *getBindingFormatDesc(int32_t index) const noexcept
     {
-        return self().getTensorFormatDesc(getBindingName(index));
+        return self().getTensorFormatDesc(tensor_of(index));
     }
     int32_t getBindingComponentsPerElement(int32_t index) const noexcept
     {
-        return std::max(self().getTensorComponentsPerElement(getBindingName(index)), 1);
+        return std::max(self().getTensorComponentsPerElement(tensor_of(index)), 1);
     }
     int32_t getBindingBytesPerComponent(int32_t index) const noexcept
     {
@@ -67,15 +75,15 @@ template <class Engine> class engine_bindings {
     std::size_t getWorkspaceSize() const noexcept { return static_cast<std::size_t>(self().getDeviceMemorySize()); }
     int32_t getBindingVectorizedDim(int32_t index) const noexcept
     {
-        return self().getTensorVectorizedDim(getBindingName(index));
+        return self().getTensorVectorizedDim(tensor_of(index));
     }
-    bool isShapeBinding(int32_t index) const noexcept { return self().isShapeInferenceIO(getBindingName(index)); }
+    bool isShapeBinding(int32_t index) const noexcept { return self().isShapeInferenceIO(tensor_of(index)); }
     bool isExecutionBinding(int32_t) const noexcept { return true; }
     int32_t getMaxBatchSize() const noexcept { return self().max_batch(); }
     /* Selector is OptProfileSelector, which is declared later. */
     template <class Selector> Dims getProfileDimensions(int32_t index, int32_t profile, Selector select) const noexcept
     {
-        return self().getProfileShape(getBindingName(index), profile, select);
+        return self().getProfileShape(tensor_of(index), profile, select);
     }
 
   private:
@@ -88,17 +96,17 @@ template <class Context> class context_bindings {
   public:
     bool setBindingDimensions(int32_t index, Dims const &dims) noexcept
     {
-        return self().setInputShape(self().getEngine().getBindingName(index), dims);
+        return self().setInputShape(self().getEngine().tensor_of(index), dims);
     }
     Dims getBindingDimensions(int32_t index) const noexcept
     {
         return static_cast<Context const &>(*this).getTensorShape(
-            static_cast<Context const &>(*this).getEngine().getBindingName(index));
+            static_cast<Context const &>(*this).getEngine().tensor_of(index));
     }
     Dims getStrides(int32_t index) const noexcept
     {
         return static_cast<Context const &>(*this).getTensorStrides(
-            static_cast<Context const &>(*this).getEngine().getBindingName(index));
+            static_cast<Context const &>(*this).getEngine().tensor_of(index));
     }
     bool setOptimizationProfile(int32_t profile) noexcept
     {

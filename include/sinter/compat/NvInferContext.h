@@ -59,8 +59,10 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     {
         return attempt([&] {
             if (profile < 0 || profile >= engine_->getNbOptimizationProfiles())
-                throw sinter::error(SINTER_INVALID_ARG, "profile " + std::to_string(profile) + " of " +
-                                                            std::to_string(engine_->getNbOptimizationProfiles()));
+                throw sinter::error(SINTER_INVALID_ARG, "the engine has no optimization profile " +
+                                                            std::to_string(profile) + ": " +
+                                                            std::to_string(engine_->getNbOptimizationProfiles()) +
+                                                            " profiles are counted from 0");
             if (profile == profile_) return;
             profile_ = profile;
             forget();

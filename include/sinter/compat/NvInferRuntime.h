@@ -162,7 +162,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     char const *getTensorFormatDesc(char const *name, int32_t = 0) const noexcept
     {
         const auto found = layouts_->find(name ? name : "");
-        return found == layouts_->end() ? "Row major linear format (kLINEAR)" : found->second.second.c_str();
+        return found == layouts_->end() ? linear(getTensorDataType(name)) : found->second.second.c_str();
     }
     /* -1 of a tensor whose format has no groups of channels, as the two below. */
     int32_t getTensorBytesPerComponent(char const *name, int32_t = 0) const noexcept
@@ -296,6 +296,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
         const auto found = layouts_->find(name ? name : "");
         return found == layouts_->end() ? nullptr : &found->second.first;
     }
+    std::vector<std::string> const &binding_names() const { return *bindings_; }
     /* The largest batch where it is implicit, else 1. */
     int32_t max_batch() const { return max_batch_; }
     sinter::engine const &engine() const { return engine_; }
@@ -348,6 +349,25 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
             } else (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
         for (sinter::io const &io : *io_)
             if (hidden_ && io.is_input) max_batch_ = static_cast<int32_t>(io.max[0]);
+        bindings_ = std::make_shared<std::vector<std::string>>();
+        for (int32_t p = 0; p < getNbOptimizationProfiles(); p++)
+            for (sinter::io const &io : *io_)
+                bindings_->push_back(p ? io.name + " [profile " + std::to_string(p) + "]" : io.name);
+    }
+    static char const *linear(DataType type) noexcept
+    {
+        switch (type) {
+        case DataType::kFLOAT: return "Row major linear FP32 format (kLINEAR)";
+        case DataType::kHALF: return "Row major linear FP16 format (kLINEAR)";
+        case DataType::kBF16: return "Row major linear BF16 format (kLINEAR)";
+        case DataType::kINT8: return "Row major linear INT8 format (kLINEAR)";
+        case DataType::kINT32: return "Row major linear INT32 format (kLINEAR)";
+        case DataType::kINT64: return "Row major linear INT64 format (kLINEAR)";
+        case DataType::kBOOL: return "Row major linear BOOL format (kLINEAR)";
+        case DataType::kUINT8: return "Row major linear UINT8 format (kLINEAR)";
+        case DataType::kFP8: return "Row major linear FP8 format (kLINEAR)";
+        default: return "Row major linear format (kLINEAR)";
+        }
     }
     int64_t stat(uint64_t sinter_engine_info::*field) const noexcept
     {
@@ -370,6 +390,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     std::shared_ptr<std::vector<sinter::io>> io_, debug_;
     /* Of tensors that are not row-major: the layout and its description. */
     std::shared_ptr<std::map<std::string, std::pair<detail::layout, std::string>>> layouts_;
+    std::shared_ptr<std::vector<std::string>> bindings_;
     std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
     uint64_t generation_ = 0;
     int32_t hidden_ = 0, max_batch_ = 1;

@@ -16,7 +16,7 @@ from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
 from ._core import DEBUG, UNFUSED, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
-from ._inspector import EngineInspector, layer_names
+from ._inspector import EngineInspector, layer_names, profile_suffix
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._formats import LINEAR, MARK, read_mark
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
@@ -134,6 +134,7 @@ class ICudaEngine(Managed, Reporter):
         self._names = [name for name in names if not name.startswith((DEBUG, UNFUSED, MARK))]
         self._layouts = dict(read_mark(name) for name in names if name.startswith(MARK))
         self._debug, self._unfused = ([name[len(mark):] for name in names if name.startswith(mark)] for mark in (DEBUG, UNFUSED))
+        self._bindings = {name + profile_suffix(p): name for p in range(engine.profile_count) for name in self._names}
         self._shape_inputs = self._find_shape_inputs()
         self._replaced()
 
@@ -165,8 +166,8 @@ class ICudaEngine(Managed, Reporter):
     def _find(self, name):
         """The IO of a name or of a binding."""
         if not isinstance(name, str):                   # NumPy's integers, too
-            name = self._names[operator.index(name) % len(self._names)]
-        return self._io.get(name)
+            return self._io.get(self._names[operator.index(name) % len(self._names)])
+        return self._io.get(name) or self._io.get(self._bindings.get(name))
 
     def _known(self, name):
         io = self._find(name)
@@ -198,12 +199,15 @@ class ICudaEngine(Managed, Reporter):
     @property
     def weight_streaming_budget_v2(self):
         """Bytes of a GPU's memory for weights; streamable_weights_size or more: all of them lie there. Contexts come after it. On the
-        CPU no weight is copied: a budget is kept, and changes nothing."""
+        CPU no weight is copied: a budget is kept, and changes nothing. A negative budget is refused."""
         info = self._engine.describe()
         return self._budget if self._budget is not None else info["weight_budget"] or info["streamable_size"]
 
     @weight_streaming_budget_v2.setter
     def weight_streaming_budget_v2(self, size):
+        if size < 0:
+            self.fail(f"the weight streaming budget is {size}: a number from 0 to streamable_weights_size is wanted")
+            return
         if self._engine.device == "cpu":
             self._budget = int(size)
         else:
@@ -331,16 +335,18 @@ class ICudaEngine(Managed, Reporter):
         return self.num_bindings
 
     def __iter__(self):
-        return iter(self._names * self._engine.profile_count)
+        """The names of tensors, each once, as version 10 has it."""
+        return iter(self._names)
 
     def __getitem__(self, key):
-        return self._names.index(key) if isinstance(key, str) else self._names[range(self.num_bindings)[key] % len(self._names)]
+        return self.get_binding_index(key) if isinstance(key, str) else list(self._bindings)[key]
 
     def get_binding_name(self, index):
+        """A tensor's name; of profiles after the first with the profile behind it."""
         return self[index]
 
     def get_binding_index(self, name):
-        return self._names.index(name) if name in self._names else -1
+        return list(self._bindings).index(name) if name in self._bindings else -1
 
     def binding_is_input(self, name):
         return self._known(name).is_input
@@ -371,7 +377,7 @@ class ICudaEngine(Managed, Reporter):
         return self.get_tensor_format(self._known(index).name)
 
     def get_binding_format_desc(self, index):
-        return self.get_tensor_format_desc(self[index])
+        return self.get_tensor_format_desc(self._known(index).name)
 
     def get_binding_bytes_per_component(self, index):
         return SINTER_BITS[self._known(index).dtype] // 8
@@ -435,7 +441,8 @@ class IExecutionContext(Managed, Reporter):
 
     def set_optimization_profile_async(self, profile_index, stream_handle):
         if not 0 <= profile_index < self.engine.num_optimization_profiles:
-            return self.fail(f"profile {profile_index} of {self.engine.num_optimization_profiles}", False)
+            return self.fail(f"the engine has no optimization profile {profile_index}: {self.engine.num_optimization_profiles} profiles are "
+                             "counted from 0", False)
         if profile_index != self._profile:
             self._profile, self._shapes = profile_index, {}
         return True
@@ -518,7 +525,7 @@ class IExecutionContext(Managed, Reporter):
     all_shape_inputs_specified = property(lambda self: all(self._addresses.get(name) for name in self.engine._shape_inputs))
 
     def set_binding_shape(self, binding, shape):
-        return self.set_input_shape(self.engine[binding], shape)
+        return self.set_input_shape(self.engine._known(binding).name, shape)
 
     def get_binding_shape(self, binding):
         return self.get_tensor_shape(self.engine._known(binding).name)
