@@ -3,20 +3,30 @@
 #ifndef CPU_CHOOSE_H
 #define CPU_CHOOSE_H
 
+#include "sinter/tensor.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The first i of [from, n) whose x may go before x[least] in the order of the largest (smallest): a NaN, or above it
+ * (below it). n: there is none. */
+typedef int64_t choose_seek_fn(const void *x, int64_t n, int64_t from, int64_t least, bool largest);
+
+/* Columns: place[i * step] = the first (last) of `rows` rows, `along` apart, whose number i is best[i]. One is. */
+typedef void choose_places_fn(int64_t *place, int64_t step, const void *x, int64_t along, const void *best,
+                              int64_t rows, int64_t n, bool last);
 
 typedef struct choose_set {
     /* The place of the extreme of x[0, n), n from 1 to INT32_MAX: the first one of equals, or the last one. */
     int64_t (*run)(const float *x, int64_t n, bool is_max, bool last);
     /* Columns: where x[i] beats best[i], best[i] = x[i] and place[i] = row. last: an equal x[i] counts, too. */
     void (*row)(float *best, int32_t *place, const float *x, int32_t row, int64_t n, bool is_max, bool last);
-    /* The first i of [from, n) whose x may go before `least` in the order of the largest (smallest): a NaN, or above it
-     * (below it). n: there is none. */
-    int64_t (*seek)(const float *x, int64_t n, int64_t from, float least, bool largest);
+    choose_seek_fn *(*seek)(sinter_dtype type); /* of f32, f64, i32 or i64 */
     /* Adjacent columns x, ..., x + cols - 1 of n rows, `step` apart: the rows of the k largest (smallest) of column i,
      * in order, are place[j * CHOOSE_COLS + i]. k: at most CHOOSE_TOP and n; cols: at most CHOOSE_COLS. */
-    void (*top)(int32_t *place, const float *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest);
+    void (*top)(int32_t *place, const void *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest,
+                sinter_dtype type); /* f32, f64, i32 or i64 */
+    choose_places_fn *places_f64, *places_32, *places_64;
 } choose_set;
 
 enum { CHOOSE_TOP = 16, CHOOSE_COLS = 16 };

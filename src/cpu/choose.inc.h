@@ -92,8 +92,9 @@ static void choose_row(float *best, int32_t *place, const float *x, int32_t row,
     else choose_row_of(best, place, x, row, n, false, false);
 }
 
-static int64_t choose_seek(const float *x, int64_t n, int64_t from, float least, bool largest)
+static int64_t choose_seek_f32(const void *from_x, int64_t n, int64_t from, int64_t place, bool largest)
 {
+    const float *x = from_x, least = x[place];
     const vec limit = v_set(least);
     int64_t i = from;
     if (isnan(least) && largest) return n; /* nothing is above a NaN */
@@ -107,9 +108,46 @@ static int64_t choose_seek(const float *x, int64_t n, int64_t from, float least,
     return i;
 }
 
-/* Integers in the order of numbers: -0 is 0, all NaN are equal and above infinity. */
-static inline veci choose_key(vec x, bool largest)
+/* Two vectors at a time. is_nan: of integers false. */
+#define CHOOSE_SEEK(name, type, mask, is_nan)                                                                          \
+    static int64_t choose_seek_##name(const void *from_x, int64_t n, int64_t from, int64_t place, bool largest)        \
+    {                                                                                                                  \
+        typedef type seek_v __attribute__((vector_size(FOLD_BYTES)));                                                  \
+        enum { STEP = 2 * FOLD_BYTES / sizeof(type) };                                                                 \
+        const type  *x = from_x, least = x[place];                                                                     \
+        const seek_v limit = (seek_v){ 0 } + least;                                                                    \
+        int64_t      i = from;                                                                                         \
+        if (is_nan(least) && largest) return n; /* nothing is above a NaN */                                           \
+        for (; i + STEP <= n; i += STEP) {                                                                             \
+            seek_v v[2];                                                                                               \
+            memcpy(v, x + i, sizeof v);                                                                                \
+            const mask m = largest         ? ~((v[0] <= limit) & (v[1] <= limit))                                      \
+                           : is_nan(least) ? (v[0] == v[0]) | (v[1] == v[1])                                           \
+                                           : (v[0] < limit) | (v[1] < limit);                                          \
+            if (fold_any((fold_i64)m)) break;                                                                        \
+        }                                                                                                              \
+        for (; i < n; i++)                                                                                             \
+            if (largest ? !(x[i] <= least) : is_nan(least) ? !is_nan(x[i]) : x[i] < least) break;                      \
+        return i;                                                                                                      \
+    }
+#define CHOOSE_NEVER(v) false
+CHOOSE_SEEK(f64, double, fold_i64, isnan)
+CHOOSE_SEEK(i32, int32_t, fold_i32, CHOOSE_NEVER)
+CHOOSE_SEEK(i64, int64_t, fold_i64, CHOOSE_NEVER)
+
+static choose_seek_fn *choose_seek(sinter_dtype type)
 {
+    return type == SINTER_DTYPE_F32   ? choose_seek_f32
+           : type == SINTER_DTYPE_F64 ? choose_seek_f64
+           : type == SINTER_DTYPE_I32 ? choose_seek_i32
+                                      : choose_seek_i64;
+}
+
+/* Integers in the order of numbers, of i32 or f32: -0 is 0, all NaN are equal and above infinity. */
+INLINE veci choose_key(const float *from, int cols, bool largest, const bool is_float)
+{
+    const vec x = cols == L ? v_load(from) : v_load_n(from, cols);
+    if (!is_float) return largest ? v_bits(x) : vi_xor(v_bits(x), vi_set(-1));
     const vec v = v_add(x, v_zero());
     const veci b = v_bits(v), sign = vi_sra(b, 31);
     const veci key = vi_blend(v_is_nan(v), vi_set(INT32_MAX), vi_xor(b, vi_and(sign, vi_set(INT32_MAX))));
@@ -122,12 +160,12 @@ enum { CHOOSE_HELD = 4, CHOOSE_EARLY = 8 * L };
 /* Rows [i, n) go into full lists of a constant length. What a comparison would save is less than what a jump costs that
  * nobody foresees, until numbers that go into a list become rare. */
 INLINE void choose_held_of(veci *best, veci *at, const float *x, int64_t i, int64_t n, int64_t step, int cols,
-                           const int k, bool largest)
+                           const int k, bool largest, const bool is_float)
 {
     veci b[CHOOSE_HELD], a[CHOOSE_HELD];
     UNROLL for (int j = 0; j < k; j++) b[j] = best[j], a[j] = at[j];
     for (; i < n; i++, x += step) {
-        veci key = choose_key(cols == L ? v_load(x) : v_load_n(x, cols), largest), row = vi_set((int32_t)i);
+        veci key = choose_key(x, cols, largest, is_float), row = vi_set((int32_t)i);
         if (i >= (int64_t)CHOOSE_EARLY * k && !m_any(vi_lt(b[k - 1], key))) continue;
         vecm goes = m_first(0);
         UNROLL for (int j = 0; j < k; j++)
@@ -143,26 +181,27 @@ INLINE void choose_held_of(veci *best, veci *at, const float *x, int64_t i, int6
     UNROLL for (int j = 0; j < k; j++) best[j] = b[j], at[j] = a[j];
 }
 
-static void choose_held(veci *best, veci *at, const float *x, int64_t i, int64_t n, int64_t step, int cols, int64_t k,
-                        bool largest)
+INLINE void choose_held(veci *best, veci *at, const float *x, int64_t i, int64_t n, int64_t step, int cols, int64_t k,
+                        bool largest, const bool is_float)
 {
     switch (k) {
-    case 1: choose_held_of(best, at, x, i, n, step, cols, 1, largest); break;
-    case 2: choose_held_of(best, at, x, i, n, step, cols, 2, largest); break;
-    case 3: choose_held_of(best, at, x, i, n, step, cols, 3, largest); break;
-    default: choose_held_of(best, at, x, i, n, step, cols, CHOOSE_HELD, largest); break;
+    case 1: choose_held_of(best, at, x, i, n, step, cols, 1, largest, is_float); break;
+    case 2: choose_held_of(best, at, x, i, n, step, cols, 2, largest, is_float); break;
+    case 3: choose_held_of(best, at, x, i, n, step, cols, 3, largest, is_float); break;
+    default: choose_held_of(best, at, x, i, n, step, cols, CHOOSE_HELD, largest, is_float); break;
     }
 }
 
 /* Each lane keeps a sorted list. A number goes before all that are less, and these move down. */
-INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t step, int cols, int64_t k, bool largest)
+INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t step, int cols, int64_t k, bool largest,
+                          const bool is_float)
 {
     veci best[CHOOSE_TOP], at[CHOOSE_TOP];
     for (int j = 0; j < CHOOSE_HELD; j++) best[j] = at[j] = vi_set(0);
     int64_t begin = 0;
     for (; begin < n && (begin < k || k > CHOOSE_HELD); begin++, x += step) {
         const int64_t i = begin, have = i < k ? i : k;
-        veci key = choose_key(cols == L ? v_load(x) : v_load_n(x, cols), largest), row = vi_set((int32_t)i);
+        veci key = choose_key(x, cols, largest, is_float), row = vi_set((int32_t)i);
         vecm goes = m_first(0);
         if (have == k && !m_any(vi_lt(best[k - 1], key))) continue;
         for (int64_t j = 0; j < have; j++) {
@@ -177,7 +216,7 @@ INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t ste
         best[have] = key;
         at[have] = row;
     }
-    if (begin < n) choose_held(best, at, x, begin, n, step, cols, k, largest);
+    if (begin < n) choose_held(best, at, x, begin, n, step, cols, k, largest, is_float);
     for (int64_t j = 0; j < k; j++) {
         int32_t part[L];
         vi_store(part, at[j]);
@@ -185,12 +224,97 @@ INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t ste
     }
 }
 
-static void choose_top(int32_t *place, const float *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest)
+enum { CHOOSE_WIDE = FOLD_BYTES / sizeof(int64_t) };
+
+/* As choose_key, of i64 or f64. */
+INLINE fold_i64 choose_wide_key(const int64_t *from, int cols, bool largest, const bool is_float)
 {
-    for (int64_t c = 0; c < cols; c += L)
-        choose_top_of(place + c, x + c, n, step, cols - c < L ? (int)(cols - c) : L, k, largest);
+    fold_i64 x = { 0 };
+    memcpy(&x, from, cols == CHOOSE_WIDE ? sizeof x : (size_t)cols * sizeof *from);
+    if (is_float) {
+        const fold_f64 v = (fold_f64)x + 0.0;
+        const fold_i64 b = (fold_i64)v, is_nan = v != v;
+        x = ((b ^ ((b >> 63) & INT64_MAX)) & ~is_nan) | (is_nan & INT64_MAX);
+    }
+    return largest ? x : ~x;
 }
+
+/* As choose_top_of, of i64 or f64. */
+INLINE void choose_wide_top_of(int32_t *place, const int64_t *x, int64_t n, int64_t step, int cols, int64_t k,
+                               bool largest, const bool is_float)
+{
+    fold_i64 best[CHOOSE_TOP], at[CHOOSE_TOP];
+    for (int64_t i = 0; i < n; i++, x += step) {
+        const int64_t have = i < k ? i : k;
+        fold_i64 key = choose_wide_key(x, cols, largest, is_float), row = (fold_i64){ 0 } + i, goes = { 0 };
+        if (have == k && !fold_any(best[k - 1] < key)) continue;
+        for (int64_t j = 0; j < have; j++) {
+            goes |= best[j] < key;
+            const fold_i64 was = best[j], was_at = at[j];
+            best[j] = (key & goes) | (was & ~goes);
+            at[j] = (row & goes) | (was_at & ~goes);
+            key = (was & goes) | (key & ~goes);
+            row = (was_at & goes) | (row & ~goes);
+        }
+        if (have == k) continue;
+        best[have] = key;
+        at[have] = row;
+    }
+    for (int64_t j = 0; j < k; j++)
+        for (int c = 0; c < cols; c++) place[j * CHOOSE_COLS + c] = (int32_t)at[j][c];
+}
+
+static void choose_top(int32_t *place, const void *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest,
+                       sinter_dtype type)
+{
+    const bool is_wide = type == SINTER_DTYPE_I64 || type == SINTER_DTYPE_F64;
+    const int64_t each = is_wide ? (int64_t)CHOOSE_WIDE : L;
+    for (int64_t c = 0; c < cols; c += each) {
+        const int width = (int)(cols - c < each ? cols - c : each);
+        const float *x32 = (const float *)x + c;
+        const int64_t *x64 = (const int64_t *)x + c;
+        if (type == SINTER_DTYPE_F32) choose_top_of(place + c, x32, n, step, width, k, largest, true);
+        else if (!is_wide) choose_top_of(place + c, x32, n, step, width, k, largest, false);
+        else if (type == SINTER_DTYPE_F64) choose_wide_top_of(place + c, x64, n, step, width, k, largest, true);
+        else choose_wide_top_of(place + c, x64, n, step, width, k, largest, false);
+    }
+}
+
+/* The row that is written last stays. */
+#define CHOOSE_PLACES(name, type, mask, number, same)                                                                  \
+    static void choose_places_##name(int64_t *place, int64_t step, const void *from, int64_t along, const void *best,  \
+                                     int64_t rows, int64_t n, bool last)                                               \
+    {                                                                                                                  \
+        typedef type places_v __attribute__((vector_size(FOLD_BYTES)));                                                \
+        enum { LANES = FOLD_BYTES / sizeof(type), SOME = 2 * LANES };                                                  \
+        for (int64_t c = 0; c < n; c += SOME) {                                                                        \
+            const int64_t width = n - c < SOME ? n - c : SOME;                                                         \
+            const type   *x = (const type *)from + c;                                                                  \
+            places_v      v[2] = { 0 }, here[2] = { 0 };                                                               \
+            mask          at[2] = { 0 };                                                                               \
+            number        row[SOME];                                                                                   \
+            memcpy(v, (const type *)best + c, (size_t)width * sizeof *x);                                              \
+            for (int64_t i = 0; i < rows; i++) {                                                                       \
+                const int64_t r = last ? i : rows - 1 - i;                                                             \
+                if (width == SOME) memcpy(here, x + r * along, sizeof here);                                           \
+                else memcpy(here, x + r * along, (size_t)width * sizeof *x);                                           \
+                UNROLL for (int k = 0; k < 2; k++)                                                                     \
+                {                                                                                                      \
+                    const mask m = same(here[k], v[k]);                                                                \
+                    at[k] = (((mask){ 0 } + (number)r) & m) | (at[k] & ~m);                                            \
+                }                                                                                                      \
+            }                                                                                                          \
+            memcpy(row, at, sizeof at);                                                                                \
+            for (int64_t i = 0; i < width; i++) place[(c + i) * step] = row[i];                                        \
+        }                                                                                                              \
+    }
+#define CHOOSE_SAME(a, b) ((a) == (b))
+#define CHOOSE_SAME_F64(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
+CHOOSE_PLACES(f64, double, fold_i64, int64_t, CHOOSE_SAME_F64)
+CHOOSE_PLACES(32, int32_t, fold_i32, int32_t, CHOOSE_SAME)
+CHOOSE_PLACES(64, int64_t, fold_i64, int64_t, CHOOSE_SAME)
 
 static const choose_set choose_loops = {
     .run = choose_run, .row = choose_row, .seek = choose_seek, .top = choose_top,
+    .places_f64 = choose_places_f64, .places_32 = choose_places_32, .places_64 = choose_places_64,
 };

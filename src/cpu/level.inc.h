@@ -39,7 +39,6 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 
 #include "cpu/act.inc.h"
 #include "cpu/attention.inc.h"
-#include "cpu/choose.inc.h"
 #include "cpu/codes.inc.h"
 #include "cpu/cpu_rnn.inc.h"
 #include "cpu/depthwise_byte.inc.h"
@@ -52,7 +51,8 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
-#include "cpu/rows_integer.inc.h"
+#include "cpu/rows_fold.inc.h"
+#include "cpu/choose.inc.h"
 #include "cpu/matmul_wide.inc.h"
 #include "cpu/rows_pool.inc.h"
 

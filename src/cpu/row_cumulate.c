@@ -13,11 +13,12 @@
 
 /* Lines of a group: those that are adjacent, and others. Many lines far apart would push each other out of the cache.
  */
-enum { LINES = 256, LINES_APART = 8, TILE_ELEMENTS = 16384 };
+enum { LINES = ROWS_CUMULATED, LINES_APART = 8, TILE_ELEMENTS = 16384 };
 
 typedef struct record {
-    const rows_set *set;
+    rows_cumulate_fn *sums; /* of adjacent lines; NULL: products, or lines apart */
     sinter_dtype type;
+    int64_t size;              /* of an element, in bytes */
     int64_t n, x_step, y_step; /* elements of a line; a negative step walks from the end */
     lines at;                  /* of y, and of x */
     int64_t x_first, y_first;  /* where lines begin */
@@ -62,8 +63,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     bool fits = a->axis >= 0 && a->axis < x->rank && y->rank == x->rank;
     for (uint32_t i = 0; fits && i < x->rank; i++) fits = x->dim[i] == y->dim[i];
     if (!fits) return FAIL(e, INVALID_ARG, "cumulate: the shapes of input and output do not go together");
-    *r = (record){ .set = level_of(isa)->rows,
-                   .type = x->dtype,
+    *r = (record){ .type = x->dtype,
+                   .size = sinter_dtype_bits(x->dtype) / 8,
                    .n = x->dim[a->axis],
                    .x_step = x->stride[a->axis],
                    .y_step = y->stride[a->axis],
@@ -79,6 +80,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t last = r->at.rank - 1;
     const int64_t across = r->at.dim[last];
     r->lines = lines_step(&r->at, 0) == 1 && lines_step(&r->at, 1) == 1 ? LINES : LINES_APART;
+    const rows_set *set = level_of(isa)->rows;
+    r->sums = r->is_product || r->lines != LINES ? NULL
+              : x->dtype == SINTER_DTYPE_F32     ? set->cumulate_f32
+              : x->dtype == SINTER_DTYPE_F64     ? set->cumulate_f64
+              : x->dtype == SINTER_DTYPE_I32     ? set->cumulate_32
+                                                 : set->cumulate_64;
     r->inner = (across + r->lines - 1) / r->lines;
     r->groups = r->inner;
     for (uint32_t i = 0; i < last; i++) r->groups *= r->at.dim[i];
@@ -108,21 +115,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         const type *from = (const type *)x + x_at;                                                                     \
         type *to = (type *)y + y_at;                                                                                   \
         if (r->is_product) name##_of(r, from, to, some, ax, ay, true);                                                 \
-        else if (ax == 1 && ay == 1) name##_of(r, from, to, some, 1, 1, false);                                        \
         else name##_of(r, from, to, some, ax, ay, false);                                                              \
     }
 GROUP(group_f32, float, double)
 GROUP(group_f64, double, double)
 GROUP(group_i32, int32_t, uint32_t)
 GROUP(group_i64, int64_t, uint64_t)
-
-/* Sums of adjacent lines of f32. */
-static void lines_f32(const record *r, const float *x, float *y, int64_t some)
-{
-    double sum[LINES];
-    for (int64_t i = 0; i < some; i++) sum[i] = 0;
-    r->set->cumulate(sum, y, r->y_step, x, r->x_step, r->n, some, r->exclusive);
-}
 
 typedef struct job {
     const record *r;
@@ -142,9 +140,10 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         int64_t offset[LINES_VIEWS];
         lines_at(&r->at, g / r->inner * across + first, offset);
         const int64_t x = r->x_first + offset[1], y = r->y_first + offset[0];
-        if (r->type == SINTER_DTYPE_F32 && !r->is_product && r->lines == LINES)
-            lines_f32(r, (const float *)j->k->in[0] + x, (float *)j->k->out[0] + y, some);
-        else if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
+        if (r->sums) {
+            r->sums((char *)j->k->out[0] + y * r->size, r->y_step, (const char *)j->k->in[0] + x * r->size, r->x_step,
+                    r->n, some, r->exclusive);
+        } else if (r->type == SINTER_DTYPE_F32) group_f32(r, j->k->in[0], x, j->k->out[0], y, some);
         else if (r->type == SINTER_DTYPE_F64) group_f64(r, j->k->in[0], x, j->k->out[0], y, some);
         else if (r->type == SINTER_DTYPE_I32) group_i32(r, j->k->in[0], x, j->k->out[0], y, some);
         else group_i64(r, j->k->in[0], x, j->k->out[0], y, some);

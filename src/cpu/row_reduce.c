@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_reduce.c - reductions of f32 and of integers over any axes of any strides.
+/* row_reduce.c - reductions of f32, f64 and integers over any axes of any strides.
  *
  * Axes are sorted by how they lie and merged. Adjacent results are made together: where the innermost axis is kept,
  * columns are folded, several rows at a time; where it is reduced, one run for each result. Both read memory in order.
- * Long sums of floats are cut and the parts added in double; integers wrap in their own type. */
+ * Long sums of f32 are cut and the parts added in double. Other types are folded in their own type, or in i64 or f64,
+ * where the kind or the lack of a loop demands it; integers wrap. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -21,6 +22,9 @@ typedef struct axis {
     int64_t dim, in, out;
 } axis;
 
+/* to[i] = x[i * step] */
+typedef void widen_fn(void *to, const void *x, int64_t n, int64_t step);
+
 typedef struct record {
     const rows_set *set;
     axis kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX]; /* the last of each is the innermost in memory */
@@ -32,24 +36,31 @@ typedef struct record {
     int64_t unit;  /* pieces of a tile */
     int64_t kind;  /* reduce_kind */
     rows_fold fold;
-    rows_integers *integers; /* NULL: floats */
-    sinter_dtype type;
-    size_t size; /* of an element */
+    rows_fold_fn *folds; /* NULL: f32 */
+    widen_fn *widen;     /* numbers that are not adjacent, or not of the type that is folded */
+    sinter_dtype type, wide;
+    int64_t size, wide_size; /* of an element, and of one that is folded, in bytes */
     row_after after;
 } record;
 
-static bool is_integer(const problem *p)
+/* The type that a kind is folded in; NONE: there is no way. */
+static sinter_dtype folded_in(sinter_dtype type, int64_t kind)
 {
-    const int64_t kind = ((const attrs_reduce *)p->attrs)->kind;
+    const bool is_real = kind == reduce_kind_l2 || kind == reduce_kind_log_sum_exp;
     const bool is_extreme = kind == reduce_kind_max || kind == reduce_kind_min;
-    switch (p->in[0].dtype) {
+    if (type == SINTER_DTYPE_F32 || type == SINTER_DTYPE_F64) return type;
+    /* A small sum of large integers, in f64, depends on their order. */
+    if (kind == reduce_kind_log_sum) return SINTER_DTYPE_NONE;
+    switch (type) {
     case SINTER_DTYPE_I8:
-    case SINTER_DTYPE_U8: return is_extreme;
-    case SINTER_DTYPE_I32: /* the mean needs a sum of 64 bits */
+    case SINTER_DTYPE_U8: return is_real ? SINTER_DTYPE_F64 : is_extreme ? type : SINTER_DTYPE_I64;
+    case SINTER_DTYPE_I32: return is_real ? SINTER_DTYPE_F64 : kind != reduce_kind_mean ? type : SINTER_DTYPE_I64;
+    case SINTER_DTYPE_I16:
+    case SINTER_DTYPE_U16:
+    case SINTER_DTYPE_U32: return is_real ? SINTER_DTYPE_F64 : SINTER_DTYPE_I64;
     case SINTER_DTYPE_I64:
-        return is_extreme || kind == reduce_kind_sum || kind == reduce_kind_prod || kind == reduce_kind_l1 ||
-               kind == reduce_kind_sum_square || (kind == reduce_kind_mean && p->in[0].dtype == SINTER_DTYPE_I64);
-    default: return false;
+    case SINTER_DTYPE_U64: return is_real ? SINTER_DTYPE_F64 : type;
+    default: return SINTER_DTYPE_NONE;
     }
 }
 
@@ -57,12 +68,14 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_reduce, "not a reduction");
-    if (is_integer(p)) {
+    const sinter_dtype type = p->in[0].dtype;
+    REJECT_UNLESS(folded_in(type, ((const attrs_reduce *)p->attrs)->kind), "a type without loops for it");
+    if (type != SINTER_DTYPE_F32) {
         REJECT_UNLESS(!p->prologue && !p->epilogue, "programs, and not f32");
         REJECT_UNLESS(!p->out[0].is_strided, "the result is strided");
         return NULL;
     }
-    REJECT_UNLESS(row_is_f32(p, 1), "not in f32, nor integers that this kind has loops for");
+    REJECT_UNLESS(row_is_f32(p, 1), "the result is not f32");
     return row_after_reject(p);
 }
 
@@ -125,6 +138,49 @@ static int64_t total(const axis *at, uint32_t count)
     return n;
 }
 
+/* Sixteen at a time, which makes vectors of them. */
+#define WIDEN(name, from, type)                                                                                        \
+    static void name(void *to, const void *data, int64_t n, int64_t step)                                              \
+    {                                                                                                                  \
+        const from *x = data;                                                                                          \
+        type *y = to;                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        for (; step == 1 && i + 16 <= n; i += 16, x += 16)                                                             \
+            for (int k = 0; k < 16; k++) y[i + k] = (type)x[k];                                                        \
+        for (; i < n; i++, x += step) y[i] = (type)*x;                                                                 \
+    }
+#define WIDEN_INTEGER(name, from)                                                                                      \
+    WIDEN(name##_to_i64, from, int64_t)                                                                                \
+    WIDEN(name##_to_f64, from, double)
+WIDEN_INTEGER(i8, int8_t)
+WIDEN_INTEGER(u8, uint8_t)
+WIDEN_INTEGER(i16, int16_t)
+WIDEN_INTEGER(u16, uint16_t)
+WIDEN_INTEGER(i32, int32_t)
+WIDEN_INTEGER(u32, uint32_t)
+WIDEN(i64_to_f64, int64_t, double)
+WIDEN(u64_to_f64, uint64_t, double)
+WIDEN(same_8, uint8_t, uint8_t)
+WIDEN(same_32, uint32_t, uint32_t)
+WIDEN(same_64, uint64_t, uint64_t)
+
+static widen_fn *widen_of(sinter_dtype type, sinter_dtype to)
+{
+    const bool is_real = to == SINTER_DTYPE_F64;
+    const uint32_t bits = sinter_dtype_bits(type);
+    if (type == to) return bits == 8 ? same_8 : bits == 32 ? same_32 : same_64;
+    switch (type) {
+    case SINTER_DTYPE_I8: return is_real ? i8_to_f64 : i8_to_i64;
+    case SINTER_DTYPE_U8: return is_real ? u8_to_f64 : u8_to_i64;
+    case SINTER_DTYPE_I16: return is_real ? i16_to_f64 : i16_to_i64;
+    case SINTER_DTYPE_U16: return is_real ? u16_to_f64 : u16_to_i64;
+    case SINTER_DTYPE_I32: return is_real ? i32_to_f64 : i32_to_i64;
+    case SINTER_DTYPE_U32: return is_real ? u32_to_f64 : u32_to_i64;
+    case SINTER_DTYPE_I64: return i64_to_f64;
+    default: return u64_to_f64;
+    }
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -142,8 +198,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->kind = a->kind;
     r->fold = folds[a->kind];
     r->type = in[0].dtype;
+    r->wide = folded_in(r->type, a->kind);
     r->size = sinter_dtype_bits(r->type) / 8;
-    r->integers = r->type == SINTER_DTYPE_F32 ? NULL : r->set->fold_integers(r->fold, r->type);
+    r->wide_size = sinter_dtype_bits(r->wide) / 8;
+    r->folds = r->set->fold_of(r->fold, r->wide);
+    r->widen = widen_of(r->type, r->wide);
     r->kept_count = r->gone_count = 0;
     uint32_t to_axis = 0;
     for (uint32_t i = 0; i < in[0].rank; i++) {
@@ -270,32 +329,100 @@ static void fold_results(const record *r, void *to, const void *from, int64_t co
     finish(r, y, r->inner.out, v, count);
 }
 
-/* The same of integers. */
-static void fold_integers(const record *r, void *to, const void *from, int64_t count)
+static void seed_wide(const record *r, char *acc, int64_t count)
 {
-    int64_t acc[COLS], row[RUN / 8], min, max, none;
+    int64_t min, max;
     dtype_int_range(r->type, &min, &max);
-    const int64_t first = r->fold == ROWS_MAX ? min : r->fold == ROWS_MIN ? max : r->fold == ROWS_PROD;
-    for (int64_t c = 0; c < count; c++) dtype_store_i64(r->type, acc, c, first);
+    if (r->type == SINTER_DTYPE_U64) max = -1;
+    if (r->wide == SINTER_DTYPE_F64) dtype_store_f64(r->wide, acc, 0, seed(r->fold));
+    else dtype_store_i64(r->wide, acc, 0, r->fold == ROWS_MAX ? min : r->fold == ROWS_MIN ? max : r->fold == ROWS_PROD);
+    for (int64_t done = 1; done < count; done *= 2)
+        memcpy(acc + done * r->wide_size, acc, (size_t)((done < count - done ? done : count - done) * r->wide_size));
+}
+
+/* Results of the folds, `step` apart. */
+static void finish_wide(const record *r, void *y, int64_t step, void *acc, int64_t count)
+{
+    double *real = acc;
+    int64_t *whole = acc;
+    const double n = (double)r->gone_total;
+    const bool is_real = r->wide == SINTER_DTYPE_F64, is_mean = r->kind == reduce_kind_mean;
+    for (int64_t c = 0; is_real && is_mean && c < count; c++) real[c] /= n;
+    for (int64_t c = 0; r->kind == reduce_kind_l2 && c < count; c++) real[c] = sqrt(real[c]);
+    for (int64_t c = 0; r->kind == reduce_kind_log_sum && c < count; c++) real[c] = log(real[c]);
+    for (int64_t c = 0; !is_real && is_mean && c < count; c++) {
+        if (!r->gone_total) whole[c] = 0;
+        else if (r->wide == SINTER_DTYPE_I64) whole[c] /= r->gone_total;
+        else whole[c] = (int64_t)((uint64_t)whole[c] / (uint64_t)r->gone_total);
+    }
+    if (r->type == r->wide && step == 1) {
+        memcpy(y, acc, (size_t)(count * r->size));
+        return;
+    }
+    for (int64_t c = 0; c < count; c++) {
+        if (r->type == r->wide) dtype_move(r->type, y, c * step, acc, c);
+        else if (is_real) dtype_store_f64(r->type, y, c * step, trunc(real[c]));
+        else dtype_store_i64(r->type, y, c * step, whole[c]);
+    }
+}
+
+/* acc folds with the runs of `count` adjacent results. */
+static void fold_runs(const record *r, char *acc, const char *from, int64_t count)
+{
+    int64_t wide[RUN / 2], none; /* of any type */
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
-    const int64_t outer = run->dim ? r->gone_total / run->dim : 0, size = (int64_t)r->size;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    const int64_t some = r->is_cols ? RUN / 2 / count : RUN / 2; /* rows of columns, or numbers of a run */
     for (int64_t i = 0; i < outer; i++) {
-        const char *x = (const char *)from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * size;
-        if (r->is_cols || run->in == 1 || run->dim == 1) {
-            r->integers(acc, x, run->dim, r->is_cols ? run->in : 1, count, r->is_cols ? 1 : r->inner.in);
+        const char *x = from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * r->size;
+        if (r->type == r->wide && (r->is_cols || run->in == 1 || run->dim == 1)) {
+            r->folds(acc, x, run->dim, r->is_cols ? run->in : 1, count, r->is_cols ? 1 : r->inner.in);
             continue;
         }
-        for (int64_t c = 0; c < count; c++, x += r->inner.in * size)
+        for (int64_t k = 0, n; r->is_cols && k < run->dim; k += n) {
+            n = run->dim - k < some ? run->dim - k : some;
+            for (int64_t m = 0; m < n; m++)
+                r->widen(wide + m * count, x + (k + m) * run->in * r->size, count, 1); /* both of 64 bits */
+            r->folds(acc, wide, n, count, count, 1);
+        }
+        for (int64_t c = 0; !r->is_cols && c < count; c++, x += r->inner.in * r->size)
             for (int64_t k = 0, n; k < run->dim; k += n) {
-                n = run->dim - k < RUN / 8 ? run->dim - k : RUN / 8;
-                for (int64_t m = 0; m < n; m++) memcpy((char *)row + m * size, x + (k + m) * run->in * size, r->size);
-                r->integers((char *)acc + c * size, row, n, 1, 1, 0);
+                n = run->dim - k < some ? run->dim - k : some;
+                r->widen(wide, x + k * run->in * r->size, n, run->in);
+                r->folds(acc + c * r->wide_size, wide, n, 1, 1, 0);
             }
     }
-    for (int64_t c = 0; c < count && r->kind == reduce_kind_mean; c++)
-        acc[c] = r->gone_total ? acc[c] / r->gone_total : 0;
-    for (int64_t c = 0; c < count; c++)
-        memcpy((char *)to + c * r->inner.out * size, (const char *)acc + c * size, r->size);
+}
+
+/* The logarithm of the sum of exponentials of each of `count` adjacent results, whose largest number is top[c]. */
+static void exponents_wide(const record *r, double *top, const char *from, int64_t count)
+{
+    const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    double wide[RUN / 2];
+    for (int64_t c = 0; c < count; c++, from += r->inner.in * r->size) {
+        double sum = 0;
+        for (int64_t i = 0; i < outer && isfinite(top[c]); i++) {
+            int64_t none;
+            const char *x = from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * r->size;
+            for (int64_t k = 0, n; k < run->dim; k += n) {
+                n = run->dim - k < RUN / 2 ? run->dim - k : RUN / 2;
+                r->widen(wide, x + k * run->in * r->size, n, run->in);
+                for (int64_t m = 0; m < n; m++) sum += exp(wide[m] - top[c]);
+            }
+        }
+        if (isfinite(top[c])) top[c] += log(sum);
+    }
+}
+
+/* The same of all types but f32. */
+static void fold_wide(const record *r, void *to, const void *from, int64_t count)
+{
+    int64_t acc[COLS]; /* of any type */
+    seed_wide(r, (char *)acc, count);
+    fold_runs(r, (char *)acc, from, count);
+    if (r->kind == reduce_kind_log_sum_exp) exponents_wide(r, (void *)acc, from, count);
+    finish_wide(r, to, r->inner.out, acc, count);
 }
 
 /* Numbers [k, k + n) of the innermost reduced axis at `at`, in `row` where these are not adjacent. */
@@ -354,14 +481,13 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const int64_t size = (int64_t)r->size;
-    const int64_t pieces = pieces_of(r), all = r->kept_total * pieces;
+    const int64_t size = r->size, pieces = pieces_of(r), all = r->kept_total * pieces;
     const int64_t stop = end * r->unit < all ? end * r->unit : all;
     for (int64_t i = begin * r->unit; i < stop; i++) {
         int64_t out;
         const int64_t at = seek(r->kept, r->kept_count, i / pieces, &out), first = i % pieces * r->piece;
         const int64_t left = r->inner.dim - first;
-        (r->integers                          ? fold_integers
+        (r->wide != SINTER_DTYPE_F32          ? fold_wide
          : r->kind == reduce_kind_log_sum_exp ? exponents
                                               : fold_results)(r, j->y + (out + first * r->inner.out) * size,
                                                               j->x + (at + first * r->inner.in) * size,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROWS_SHORT = 32 };
+enum { ROWS_SHORT = 32, ROWS_CUMULATED = 256 };
 typedef enum rows_fold { ROWS_SUM, ROWS_ABS, ROWS_SQUARE, ROWS_MAX, ROWS_MIN, ROWS_PROD } rows_fold;
 
 /* Rows of one plane that are pooled, where widths are adjacent. Result row i folds the input rows that begin with the
@@ -34,7 +34,11 @@ typedef struct rows_pool {
 } rows_pool;
 
 /* acc[c] folds with x[c * col + i * row], i below `rows`; row or col is 1. */
-typedef void rows_integers(void *acc, const void *x, int64_t rows, int64_t row, int64_t cols, int64_t col);
+typedef void rows_fold_fn(void *acc, const void *x, int64_t rows, int64_t row, int64_t cols, int64_t col);
+
+/* Of each of `rows` rows of n numbers in turn: y[i] = the sum of x[i] so far, or what it was before. */
+typedef void rows_cumulate_fn(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n,
+                              bool is_before);
 
 typedef struct rows_set {
     /* y = softmax(x), or its logarithm, over one row. */
@@ -65,8 +69,9 @@ typedef struct rows_set {
     float (*sum_exp)(const float *x, int64_t n, float top);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
-    /* The fold of integers of a type: i32 or i64; of i8 and u8, the largest and the smallest alone. */
-    rows_integers *(*fold_integers)(rows_fold kind, sinter_dtype type);
+    /* The fold of a type: f64, i32, i64 or u64; of i8 and u8, the largest and the smallest alone. NULL: there is none.
+     */
+    rows_fold_fn *(*fold_of)(rows_fold kind, sinter_dtype type);
     void (*pool_max)(const rows_pool *p);       /* a NaN wins */
     void (*pool_sum)(const rows_pool *p);
     void (*pool_abs)(const rows_pool *p);       /* sums of |x| */
@@ -106,9 +111,8 @@ typedef struct rows_set {
                          int64_t n);
     /* y[i] = the sum of weight[2 k + j][i] * x[at[k][i] + j], k and j below 2, else as gather_blend. */
     void (*gather_pairs)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
-    /* Of each of `rows` rows of n numbers in turn: sum[i] += x[i], and y[i] = the sum, or what it was before. */
-    void (*cumulate)(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
-                     bool is_before);
+    /* f32: at most ROWS_CUMULATED columns, whose sums are double. Integers: by their bits. */
+    rows_cumulate_fn *cumulate_f32, *cumulate_f64, *cumulate_32, *cumulate_64;
 } rows_set;
 
 #endif

@@ -471,9 +471,10 @@ INLINE void cumulate_all(double *sum, float *y, int64_t y_row, const float *x, i
     for (; r < rows; r++) cumulate_rows(sum, y + r * y_row, y_row, x + r * x_row, x_row, 1, n, is_before);
 }
 
-static void cumulate(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
-                     bool is_before)
+static void cumulate_f32(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n, bool is_before)
 {
+    double sum[ROWS_CUMULATED];
+    for (int64_t i = 0; i < n; i++) sum[i] = 0;
     if (is_before) cumulate_all(sum, y, y_row, x, x_row, rows, n, true);
     else cumulate_all(sum, y, y_row, x, x_row, rows, n, false);
 }
@@ -481,12 +482,13 @@ static void cumulate(double *sum, float *y, int64_t y_row, const float *x, int64
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
-    .fold_cols = fold_cols, .fold_integers = fold_integers, .pool_max = pool_max, .pool_sum = pool_sum,
+    .fold_cols = fold_cols, .fold_of = fold_of, .pool_max = pool_max, .pool_sum = pool_sum,
     .pool_abs = pool_abs, .pool_squares = pool_squares, .root = rows_root,
     .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
     .gather_pairs = gather_pairs, .twice = twice,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
-    .cumulate = cumulate,
+    .cumulate_f32 = cumulate_f32, .cumulate_f64 = cumulate_f64,
+    .cumulate_32 = cumulate_32, .cumulate_64 = cumulate_64,
 };

@@ -368,7 +368,7 @@ static bool einsum(grow *g, const gop *op)
 #define TS (T_F | T_OF(I32) | T_OF(I64))
 #define TC (T_F32 | T_OF(F16))
 const gop gops_compute[] = {
-    { "MatMul", 13, 0, 12, matmul, 0, T_F | T_OF(I32), 0 }, { "Gemm", 13, 0, 6, gemm, 0, T_F, 0 },
+    { "MatMul", 13, 0, 12, matmul, 0, TS | T_OF(U32) | T_OF(U64), 0 }, { "Gemm", 13, 0, 6, gemm, 0, T_F, 0 },
     { "Einsum", 12, 0, 3, einsum, 0, T_F, 0 },
     { "Conv", 11, 0, 10, conv, 0, TC | T_OF(BF16), 0 },            { "ConvTranspose", 11, 0, 3, conv, 1, TC, 0 },
     { "MaxPool", 12, 0, 4, pool, 0, TC, 0 },                { "AveragePool", 19, 0, 4, pool, 1, TC, 0 },
