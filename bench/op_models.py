@@ -304,11 +304,11 @@ def col_to_image(channels, size, block):
                     {"i": np.array([size, size]), "b": np.array([block, block])}, {"strides": [block, block]}, opset=18)
 
 
-def top_k(dims, k, axis=-1):
+def top_k(dims, k, axis=-1, kind_of=F):
     kept = list(dims)
     kept[axis] = k
-    return model_of("TopK", [("x", F, dims)], [("v", F, kept), ("i", I, kept)], {"k": np.array([k], np.int64)},
-                    {"axis": axis})
+    return model_of("TopK", [("x", kind_of, dims)], [("v", kind_of, kept), ("i", I, kept)],
+                    {"k": np.array([k], np.int64)}, {"axis": axis})
 
 
 def arg_max(dims, axis, kind_of=F):
@@ -318,6 +318,25 @@ def arg_max(dims, axis, kind_of=F):
 
 def cumulative_sum(dims, axis, kind_of=F):
     return model_of("CumSum", [("x", kind_of, dims)], [("y", kind_of, dims)], {"axis": np.int64(axis)})
+
+
+def eye_like(rows, cols, kind_of=F):
+    return model_of("EyeLike", [("x", kind_of, [rows, cols])], [("y", kind_of, [rows, cols])])
+
+
+def max_unpool(channels, size, kernel=2):
+    """Each window's largest number goes to the window's last element."""
+    wide = size * kernel
+    last = np.arange(1, size + 1) * kernel - 1
+    index = np.arange(channels)[:, None, None] * wide * wide + last[:, None] * wide + last
+    return model_of("MaxUnpool", [("x", F, [1, channels, size, size])], [("y", F, [1, channels, wide, wide])],
+                    {"i": index[None].astype(np.int64)}, {"kernel_shape": [kernel] * 2, "strides": [kernel] * 2})
+
+
+def affine_grid(*sizes):
+    rank = len(sizes)
+    return model_of("AffineGrid", [("t", F, [1, rank, rank + 1])], [("y", F, [1, *sizes, rank])],
+                    {"s": np.array([1, 3, *sizes], np.int64)}, opset=20)
 
 
 def one_hot(count, depth):
@@ -485,6 +504,9 @@ PROBLEMS = [
     ("image", "resize nearest 64 56x56 by 1.5", lambda: resize(64, 56, 1.5, "nearest", "asymmetric")),
     ("image", "resize cubic 16 56x56 by 2", lambda: resize(16, 56, 2, "cubic")),
     ("image", "grid sample 64 56x56", lambda: grid_sample(64, 56, 56)),
+    ("image", "unpool 2x2 16 32x32", lambda: max_unpool(16, 32)),
+    ("image", "affine grid 64x64", lambda: affine_grid(64, 64)),
+    ("image", "affine grid 16x32x32", lambda: affine_grid(16, 32, 32)),
     ("other", "topk 10 of 64x1000", lambda: top_k([64, 1000], 10)),
     ("other", "topk 5 of 1x1000", lambda: top_k([1, 1000], 5)),
     ("other", "topk 300 of 1x8400", lambda: top_k([1, 8400], 300)),
@@ -629,6 +651,18 @@ PROBLEMS = [
     ("fresh", "64x2048x512", lambda: matmul(64, 2048, 512)),
     ("fresh", "31x3072x770", lambda: matmul(31, 3072, 770)),
     ("fresh", "product of f16 64x768x768", lambda: matmul_half(64, 768, 768)),
+    ("types", "topk 5 of i32 64x1000", lambda: top_k([64, 1000], 5, kind_of=I32)),
+    ("types", "topk 300 of i64 1x8400", lambda: top_k([1, 8400], 300, kind_of=I)),
+    ("types", "topk 100 of f64 4x30000", lambda: top_k([4, 30000], 100, kind_of=D)),
+    ("types", "topk 4 of i64 32x100x64 over 1", lambda: top_k([32, 100, 64], 4, 1, I)),
+    ("types", "sum of f64 64x1000 over 1", lambda: reduce("ReduceSum", [64, 1000], [1], D)),
+    ("types", "max of f64 16x49x96 over 1", lambda: reduce("ReduceMax", [16, 49, 96], [1], D)),
+    ("types", "max of i32 16x49x96 over 0, 2", lambda: reduce("ReduceMax", [16, 49, 96], [0, 2], I32)),
+    ("types", "mean of i32 64x1000 over 0", lambda: reduce("ReduceMean", [64, 1000], [0], I32)),
+    ("types", "argmax of f64 64x1000 over 0", lambda: arg_max([64, 1000], 0, D)),
+    ("types", "cumulative sum of i64 64x1000 over 0", lambda: cumulative_sum([64, 1000], 0, I)),
+    ("types", "cast 100000 from f64 to f16", lambda: cast([100000], D, H)),
+    ("types", "identity matrix of i64 512x512", lambda: eye_like(512, 512, I)),
     ("types", "product of f64 128x128x128", lambda: matmul_wide(D, np.float64, 128, 128, 128)),
     ("types", "product of i32 128x128x128", lambda: matmul_wide(I32, np.int32, 128, 128, 128)),
     ("types", "product of i64 1x512x512", lambda: matmul_wide(I, np.int64, 1, 512, 512)),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_make.c - one_hot and trilu of dense row-major operands, of any type of 1, 2, 4 or 8 bytes. */
+/* row_make.c - one_hot, trilu and eye_like of dense row-major operands, of any type of 1, 2, 4 or 8 bytes. */
 #include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
@@ -8,12 +8,11 @@
 
 enum { TILE_BYTES = 32768 };
 
-static const char *reject(const problem *p, op_id op, uint32_t values)
+static const char *reject(const problem *p, op_id op)
 {
     REJECT_UNLESS(p->op == op, "another op");
-    const uint32_t bits = sinter_dtype_bits(p->in[values].dtype);
+    const uint32_t bits = sinter_dtype_bits(p->out[0].dtype);
     REJECT_UNLESS(bits == 8 || bits == 16 || bits == 32 || bits == 64, "not a type of 1, 2, 4 or 8 bytes");
-    REJECT_UNLESS(sinter_dtype_bits(p->in[0].dtype) >= 8, "indices of a type under a byte");
     for (uint32_t i = 0; i < p->count_in; i++)
         REJECT_UNLESS(problem_operand_is_row_major(&p->in[i]), "an operand is not dense and row-major");
     REJECT_UNLESS(problem_operand_is_row_major(&p->out[0]), "the result is not dense and row-major");
@@ -39,7 +38,9 @@ typedef struct hot_record {
 static const char *hot_reject(const problem *p, const kernel_target *t)
 {
     (void)t;
-    return p->op == OP_one_hot ? reject(p, OP_one_hot, 1) : "not a one_hot";
+    if (p->op != OP_one_hot) return "not a one_hot";
+    REJECT_UNLESS(sinter_dtype_bits(p->in[0].dtype) >= 8, "indices of a type under a byte");
+    return reject(p, OP_one_hot);
 }
 
 static size_t hot_record_size(const problem *p, const tactic *t)
@@ -140,7 +141,7 @@ static const char *tri_reject(const problem *p, const kernel_target *t)
     (void)t;
     if (p->op != OP_trilu) return "not a trilu";
     REJECT_UNLESS(p->in[0].rank >= 2, "no matrix");
-    return reject(p, OP_trilu, 0);
+    return reject(p, OP_trilu);
 }
 
 static size_t tri_record_size(const problem *p, const tactic *t)
@@ -214,4 +215,83 @@ const kernel cpu_trilu = {
     .record_size = tri_record_size,
     .bind = tri_bind,
     .run = tri_run,
+};
+
+/* ---- eye_like ---- */
+
+typedef struct eye_record {
+    int64_t rows, cols, k;
+    int64_t size, unit; /* bytes of an element, rows of a tile */
+    uint64_t one;       /* in the first bytes */
+} eye_record;
+
+static const char *eye_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    if (p->op != OP_eye_like) return "not an eye_like";
+    REJECT_UNLESS(p->out[0].rank == 2, "no matrix");
+    return reject(p, OP_eye_like);
+}
+
+static size_t eye_record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(eye_record);
+}
+
+static sinter_status eye_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                              const view *out, void *to)
+{
+    (void)in;
+    eye_record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const sinter_dtype type = out[0].dtype;
+    if (out[0].rank != 2) return FAIL(e, INVALID_ARG, "eye_like: the output is no matrix");
+    *r = (eye_record){ .rows = out[0].dim[0], .cols = out[0].dim[1], .k = ((const attrs_eye_like *)attrs)->k };
+    r->size = sinter_dtype_bits(type) / 8;
+    if (r->k > r->cols || r->k < -r->rows) r->k = r->cols; /* nowhere */
+    if (dtype_is_float(type)) dtype_store_f64(type, &r->one, 0, 1);
+    else dtype_store_i64(type, &r->one, 0, 1);
+    const int64_t row = r->cols * r->size;
+    r->unit = row > 0 && row < TILE_BYTES ? TILE_BYTES / row : 1;
+    return SINTER_OK;
+}
+
+typedef struct eye_job {
+    const eye_record *r;
+    char *y;
+} eye_job;
+
+static void eye_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const eye_job *j = arg;
+    const eye_record *r = j->r;
+    const int64_t first = begin * r->unit, stop = end * r->unit < r->rows ? end * r->unit : r->rows;
+    char *y = j->y + first * r->cols * r->size;
+    memset(y, 0, (size_t)((stop - first) * r->cols * r->size));
+    for (int64_t i = first; i < stop; i++, y += r->cols * r->size)
+        if (i + r->k >= 0 && i + r->k < r->cols) memcpy(y + (i + r->k) * r->size, &r->one, (size_t)r->size);
+}
+
+static sinter_status eye_run(const kernel_run *k)
+{
+    const eye_record *r = k->record;
+    eye_job j = { r, k->out[0] };
+    if (r->cols) row_parallel(k, (r->rows + r->unit - 1) / r->unit, eye_body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_eye_like = {
+    .name = "cpu_eye_like",
+    .abi = 1,
+    .reject = eye_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = eye_record_size,
+    .bind = eye_bind,
+    .run = eye_run,
 };

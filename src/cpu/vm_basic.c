@@ -213,6 +213,18 @@ static void wrap(sinter_dtype type, void *d_, int64_t n)
         wrap((sinter_dtype)op->to, d_, n);                                                                             \
     }
 
+#define SHIFT(name, type, value)                                                                                       \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)c_;                                                                                                      \
+        type *d = d_;                                                                                                  \
+        const type *a = a_, *b = b_, bits = (type)sinter_dtype_bits((sinter_dtype)op->from);                           \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type x = a[i], y = b[i];                                                                             \
+            d[i] = (type)(value);                                                                                      \
+        }                                                                                                              \
+    }
+
 /* Sums wrap, so they are formed without sign. All but sums, differences, products, bits and shifts to the left are
  * those of signed numbers, which narrow numbers without sign are, too. */
 #define INTEGER(t, type, wide)                                                                                         \
@@ -229,8 +241,8 @@ static void wrap(sinter_dtype type, void *d_, int64_t n)
     LOOP2(and_##t, type, type, x &y)                                                                                   \
     LOOP2(or_##t, type, type, x | y)                                                                                   \
     LOOP2(xor_##t, type, type, x ^ y)                                                                                  \
-    LOOP2(left_##t, type, type, y < 0 || y >= bits_of(op) ? 0 : (wide)x << y)                                          \
-    LOOP2(right_##t, type, type, y < 0 || y >= bits_of(op) ? (x < 0 ? -1 : 0) : x >> y)                                \
+    SHIFT(left_##t, type, y < 0 || y >= bits ? 0 : (wide)x << y)                                                       \
+    SHIFT(right_##t, type, y < 0 || y >= bits ? (x < 0 ? -1 : 0) : x >> y)                                             \
     LOOP3(clip_##t, type, x > y ? (x < z ? x : z) : y < z ? y : z)                                                     \
     WRAPPED(neg_##t)                                                                                                   \
     WRAPPED(abs_##t)                                                                                                   \
@@ -245,15 +257,24 @@ static void wrap(sinter_dtype type, void *d_, int64_t n)
     LOOP2(le_##t, type, int32_t, x <= y)                                                                               \
     LOOP2(gt_##t, type, int32_t, x > y)                                                                                \
     LOOP2(ge_##t, type, int32_t, x >= y)
-static int32_t bits_of(const vm_op *op)
-{
-    return (int32_t)sinter_dtype_bits((sinter_dtype)op->from);
-}
 INTEGER(i32, int32_t, uint32_t)
 INTEGER(i64, int64_t, uint64_t)
 COMPARE(i32, int32_t)
 COMPARE(i64, int64_t)
 COMPARE(f64, double)
+
+/* What is not the same of numbers without sign. */
+LOOP1(sign_u64, uint64_t, uint64_t, x != 0)
+LOOP2(min_u64, uint64_t, uint64_t, x < y ? x : y)
+LOOP2(max_u64, uint64_t, uint64_t, x > y ? x : y)
+LOOP3(clip_u64, uint64_t, x > y ? (x < z ? x : z) : y < z ? y : z)
+SHIFT(right_u64, uint64_t, y >= bits ? 0 : x >> y)
+LOOP2(lt_u64, uint64_t, int32_t, x < y)
+LOOP2(le_u64, uint64_t, int32_t, x <= y)
+LOOP2(gt_u64, uint64_t, int32_t, x > y)
+LOOP2(ge_u64, uint64_t, int32_t, x >= y)
+LOOP2(div_u64, uint64_t, uint64_t, !((x | y) >> 32) ? (y ? (uint32_t)x / (uint32_t)y : 0) : y ? x / y : 0)
+LOOP2(mod_u64, uint64_t, uint64_t, !((x | y) >> 32) ? (y ? (uint32_t)x % (uint32_t)y : 0) : y ? x % y : 0)
 
 /* A NaN wins. */
 static inline double lesser(double x, double y)
@@ -402,7 +423,11 @@ COPY(f64_to_f32, double, float)
 COPY(i64_to_i32, int64_t, int32_t)
 COPY(i32_to_f64, int32_t, double)
 COPY(i64_to_f64, int64_t, double)
+COPY(u64_to_f32, uint64_t, float)
+COPY(u64_to_f64, uint64_t, double)
 WRAPPED(copy_i32)
+WRAPPED(copy_64)
+WRAPPED(i32_to_i64)
 WRAPPED(i64_to_i32)
 
 /* A float as an integer: cut towards zero, kept within the type; a NaN is 0. `least` and `most` are floats whose
@@ -427,16 +452,28 @@ void vm_float_to_i64(ARGS)
     f32_to_i64(op, d_, a_, b_, c_, n);
 }
 
-/* Integers as f16: those that f32 rounds are above what f16 can hold. */
-#define TO_F16(name, from)                                                                                             \
-    static void name(ARGS)                                                                                             \
-    {                                                                                                                  \
-        (void)op, (void)b_, (void)c_;                                                                                  \
-        const narrow f = narrow_of(SINTER_DTYPE_F16, false);                                                           \
-        for (int64_t i = 0; i < n; i++) ((float *)d_)[i] = narrow_round(&f, (float)((const from *)a_)[i]);             \
-    }
-TO_F16(i32_to_f16, int32_t)
-TO_F16(i64_to_f16, int64_t)
+LOOP1(f32_to_u64, float, uint64_t, !(x > 0) ? 0 : x >= 18446744073709551616.0f ? UINT64_MAX : (uint64_t)x)
+LOOP1(f64_to_u64, double, uint64_t, !(x > 0) ? 0 : x >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)x)
+LOOP1(f32_to_u32, float, int64_t, !(x > 0) ? 0 : x >= 4294967296.0f ? UINT32_MAX : (int64_t)x)
+LOOP1(f64_to_u32, double, int64_t, !(x > 0) ? 0 : x >= 4294967296.0 ? UINT32_MAX : (int64_t)x)
+
+/* x as f16 has it: as narrow_round, of f64. Half a unit above the largest number is infinity. */
+static inline float half_of(double x)
+{
+    const uint64_t lowest = (uint64_t)(1023 - 14) << 52;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t own = bits & (uint64_t)0x7ff << 52, exponent = own < lowest ? lowest : own;
+    const uint64_t sum_bits = (exponent + ((uint64_t)(52 - 10) << 52)) | (uint64_t)1 << 51;
+    double sum;
+    memcpy(&sum, &sum_bits, sizeof sum);
+    const double r = fabs(x) < 65520 ? (x + sum) - sum : x + copysign(INFINITY, x);
+    return copysignf((float)r, (float)x);
+}
+LOOP1(i32_to_f16, int32_t, float, half_of((double)x))
+LOOP1(i64_to_f16, int64_t, float, half_of((double)x))
+LOOP1(u64_to_f16, uint64_t, float, half_of((double)x))
+LOOP1(f64_to_f16, double, float, half_of(x))
 
 /* Floats as integers of at most 16 bits. */
 #define CUT_SHORT(name, from)                                                                                          \
@@ -519,28 +556,28 @@ static vm_fn *of_i64(const vm_op *op)
     switch (op->op) {
     case OP_neg: return neg_i64_wrapped;
     case OP_abs: return is_signed ? abs_i64_wrapped : copy_64;
-    case OP_sign: return is_signed ? sign_i64 : general;
+    case OP_sign: return is_signed ? sign_i64 : sign_u64;
     case OP_relu: return is_signed ? relu_i64 : copy_64;
     case OP_bit_not: return bit_not_i64_wrapped;
     case OP_add: return add_i64_wrapped;
     case OP_sub: return sub_i64_wrapped;
     case OP_mul: return mul_i64_wrapped;
-    case OP_div: return is_signed ? vm_div_i64 : general;
-    case OP_mod: return is_signed ? vm_mod_i64 : general;
-    case OP_fmod: return is_signed ? vm_fmod_i64 : general;
-    case OP_min: return is_signed ? min_i64 : general;
-    case OP_max: return is_signed ? max_i64 : general;
-    case OP_clip: return is_signed ? clip_i64 : general;
+    case OP_div: return is_signed ? vm_div_i64 : div_u64;
+    case OP_mod: return is_signed ? vm_mod_i64 : mod_u64;
+    case OP_fmod: return is_signed ? vm_fmod_i64 : mod_u64;
+    case OP_min: return is_signed ? min_i64 : min_u64;
+    case OP_max: return is_signed ? max_i64 : max_u64;
+    case OP_clip: return is_signed ? clip_i64 : clip_u64;
     case OP_eq: return eq_i64;
-    case OP_lt: return is_signed ? lt_i64 : general;
-    case OP_le: return is_signed ? le_i64 : general;
-    case OP_gt: return is_signed ? gt_i64 : general;
-    case OP_ge: return is_signed ? ge_i64 : general;
+    case OP_lt: return is_signed ? lt_i64 : lt_u64;
+    case OP_le: return is_signed ? le_i64 : le_u64;
+    case OP_gt: return is_signed ? gt_i64 : gt_u64;
+    case OP_ge: return is_signed ? ge_i64 : ge_u64;
     case OP_bit_and: return and_i64;
     case OP_bit_or: return or_i64;
     case OP_bit_xor: return xor_i64;
     case OP_shift_left: return left_i64_wrapped;
-    case OP_shift_right: return is_signed ? right_i64 : general;
+    case OP_shift_right: return is_signed ? right_i64 : right_u64;
     case OP_where: return where_64;
     case OP_identity: return copy_64;
     default: return general;
@@ -589,12 +626,16 @@ static vm_fn *of_f64(const vm_op *op)
 static vm_fn *of_cast(const vm_op *op)
 {
     const vm_class from = vm_class_of((sinter_dtype)op->from);
-    const sinter_dtype type = (sinter_dtype)op->from;
+    const bool is_u64 = op->from == SINTER_DTYPE_U64;
     switch (op->to) {
     case SINTER_DTYPE_BOOL:
         return from == VM_I32 ? bool_i32 : from == VM_I64 ? bool_i64 : from == VM_F64 ? bool_f64 : general;
     case SINTER_DTYPE_F16:
-        return from == VM_I32 ? i32_to_f16 : from == VM_I64 && type != SINTER_DTYPE_U64 ? i64_to_f16 : general;
+        return from == VM_I32   ? i32_to_f16
+               : is_u64         ? u64_to_f16
+               : from == VM_I64 ? i64_to_f16
+               : from == VM_F64 ? f64_to_f16
+                                : general;
     case SINTER_DTYPE_I8:
     case SINTER_DTYPE_U8:
     case SINTER_DTYPE_I16:
@@ -608,13 +649,20 @@ static vm_fn *of_cast(const vm_op *op)
     case SINTER_DTYPE_I64:
         return from == VM_I32 ? i32_to_i64 : from == VM_I64 ? copy_64 : from == VM_F32 ? f32_to_i64 : f64_to_i64;
     case SINTER_DTYPE_F32:
-        return from == VM_F64 ? f64_to_f32 : from == VM_I64 && type != SINTER_DTYPE_U64 ? i64_to_f32 : general;
+        return from == VM_F64 ? f64_to_f32 : is_u64 ? u64_to_f32 : from == VM_I64 ? i64_to_f32 : general;
+    case SINTER_DTYPE_U32:
+        return from == VM_I32   ? i32_to_i64_wrapped
+               : from == VM_I64 ? copy_64_wrapped
+               : from == VM_F32 ? f32_to_u32
+                                : f64_to_u32;
+    case SINTER_DTYPE_U64:
+        return from == VM_I32 ? i32_to_i64 : from == VM_I64 ? copy_64 : from == VM_F32 ? f32_to_u64 : f64_to_u64;
     case SINTER_DTYPE_F64:
-        return from == VM_F64             ? copy_64
-               : from == VM_F32           ? f32_to_f64
-               : from == VM_I32           ? i32_to_f64
-               : type != SINTER_DTYPE_U64 ? i64_to_f64
-                                          : general;
+        return from == VM_F64   ? copy_64
+               : from == VM_F32 ? f32_to_f64
+               : from == VM_I32 ? i32_to_f64
+               : is_u64         ? u64_to_f64
+                                : i64_to_f64;
     default: return from == VM_F32 && is_f8((sinter_dtype)op->to) ? cast_f8 : general;
     }
 }
