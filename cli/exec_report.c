@@ -27,18 +27,36 @@ static double percentile_of(const series *s, double percent)
     return left >= s->count ? s->at[0] : s->at[s->count - 1 - (uint32_t)left];
 }
 
+/* A number as trtexec prints it, without an exponent: programs that read the log look for digits and a point. */
+typedef struct figure {
+    char text[40];
+} figure;
+
+static figure figure_of(double x)
+{
+    figure f;
+    (void)snprintf(f.text, sizeof f.text, "%g", x);
+    if (!isfinite(x) || !strchr(f.text, 'e')) return f;
+    (void)snprintf(f.text, sizeof f.text, "%.*f", fabs(x) < 1 ? 10 : 0, x);
+    size_t length = strlen(f.text);
+    while (strchr(f.text, '.') && (f.text[length - 1] == '0' || f.text[length - 1] == '.')) f.text[--length] = 0;
+    return f;
+}
+
 static void say_times(const exec *e, const char *label, const series *s)
 {
     const char *at = exec_has(&e->x, FLAG_percentile) ? exec_text(&e->x, FLAG_percentile) : "90,95,99";
     kept_text line = { 0 };
     while (*at) {
-        char part[64];
+        char part[96];
         const double percent = exec_percent(&at);
-        (void)snprintf(part, sizeof part, ", percentile(%g%%) = %g ms", percent, percentile_of(s, percent));
+        (void)snprintf(part, sizeof part, ", percentile(%g%%) = %s ms", percent,
+                       figure_of(percentile_of(s, percent)).text);
         cli_write_kept(&line, part, strlen(part));
     }
-    cli_say(LOG_INFO, "%s: min = %g ms, max = %g ms, mean = %g ms, median = %g ms%s", label, s->at[0],
-            s->at[s->count - 1], series_mean(s), median_of(s), line.at ? line.at : "");
+    cli_say(LOG_INFO, "%s: min = %s ms, max = %s ms, mean = %s ms, median = %s ms%s", label, figure_of(s->at[0]).text,
+            figure_of(s->at[s->count - 1]).text, figure_of(series_mean(s)).text, figure_of(median_of(s)).text,
+            line.at ? line.at : "");
     free(line.at);
 }
 
@@ -52,8 +70,9 @@ static void say_trace(const exec *e, const measured *r)
         double sum[EXEC_TIMES] = { 0 };
         for (uint32_t k = 0; k < group; k++)
             for (uint32_t t = 0; t < EXEC_TIMES; t++) sum[t] += exec_time_of(&r->at[i + k], (exec_time)t) / group;
-        cli_say(LOG_INFO, "Average on %u runs - GPU latency: %g ms - Host latency: %g ms (enqueue %g ms)", group,
-                sum[EXEC_COMPUTE], sum[EXEC_LATENCY], sum[EXEC_ENQUEUE]);
+        cli_say(LOG_INFO, "Average on %u runs - GPU latency: %s ms - Host latency: %s ms (enqueue %s ms)", group,
+                figure_of(sum[EXEC_COMPUTE]).text, figure_of(sum[EXEC_LATENCY]).text,
+                figure_of(sum[EXEC_ENQUEUE]).text);
     }
 }
 
@@ -118,17 +137,17 @@ void exec_report(const exec *e, const measured *r)
         cli_say(LOG_WARNING, "No query was run: --iterations and --duration are 0");
         return;
     }
-    cli_say(LOG_INFO, "Warmup completed %u queries over %g ms", r->warm_up_runs, 1e3 * r->warm_up_s);
-    cli_say(LOG_INFO, "Timing trace has %u queries over %g s", r->count, r->wall_s);
+    cli_say(LOG_INFO, "Warmup completed %u queries over %s ms", r->warm_up_runs, figure_of(1e3 * r->warm_up_s).text);
+    cli_say(LOG_INFO, "Timing trace has %u queries over %s s", r->count, figure_of(r->wall_s).text);
     say_trace(e, r);
     for (uint32_t t = 0; t < EXEC_TIMES; t++) list[t] = series_of(r, (exec_time)t);
     for (uint32_t i = 0; i < r->count; i++) compute += r->at[i].compute;
     cli_say(LOG_INFO, "%s", "");
     cli_say(LOG_INFO, "=== Performance summary ===");
-    cli_say(LOG_INFO, "Throughput: %g qps", r->wall_s > 0 ? r->count / r->wall_s : 0);
+    cli_say(LOG_INFO, "Throughput: %s qps", figure_of(r->wall_s > 0 ? r->count / r->wall_s : 0).text);
     for (uint32_t t = 0; t < EXEC_TIMES; t++) say_times(e, label[t], &list[t]);
-    cli_say(LOG_INFO, "Total Host Walltime: %g s", r->wall_s);
-    cli_say(LOG_INFO, "Total GPU Compute Time: %g s", compute);
+    cli_say(LOG_INFO, "Total Host Walltime: %s s", figure_of(r->wall_s).text);
+    cli_say(LOG_INFO, "Total GPU Compute Time: %s s", figure_of(compute).text);
     warn(e, list, r);
     cli_say(LOG_INFO, "Explanations of the performance metrics are printed in the verbose logs.");
     explain();

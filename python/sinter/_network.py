@@ -8,7 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype
 from ._dtype import dtype_of
-from ._library import Env, call, choice, failure, lib
+from ._library import Env, InvalidArgument, call, choice, failure, lib
 from ._tensor import Tensor, to_struct
 
 KINDS = {kind.name.lower(): kind for kind in _abi.LayerKind}
@@ -188,7 +188,9 @@ class Layer:
     def operator(self):
         """(domain, type, version) of a layer of kind op. Errors: InvalidArgument for other kinds."""
         domain, type_, version = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int64()
-        call("sinter_layer_operator", self.handle, byref(domain), byref(type_), byref(version))
+        if lib.sinter_layer_operator(self.handle, byref(domain), byref(type_), byref(version)):
+            raise InvalidArgument(f"layer '{self.name}' is of kind {self.kind.name.lower()}: a layer of kind op has an operator",
+                                  _abi.Status.INVALID_ARG)
         return domain.value.decode(), type_.value.decode(), version.value
 
     def set_weights_name(self, name, text):

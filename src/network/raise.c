@@ -177,13 +177,15 @@ static sinter_layer *raise_activation(raising *r)
     static const struct {
         const char *attrs;
         double alpha, beta;
+        const char *second; /* what ONNX calls beta, where it has another name */
     } usual[] = {
-        [SINTER_ACTIVATION_RELU] = { "", 0, 0 },
-        [SINTER_ACTIVATION_LEAKY_RELU] = { "alpha", 0.01, 0 },
-        [SINTER_ACTIVATION_ELU] = { "alpha", 1, 0 },
-        [SINTER_ACTIVATION_HARD_SIGMOID] = { "alpha beta", 0.2, 0.5 },
-        [SINTER_ACTIVATION_THRESHOLDED_RELU] = { "alpha", 1, 0 },
-        [SINTER_ACTIVATION_GELU_TANH] = { "", 0, 0 },
+        [SINTER_ACTIVATION_RELU] = { "", 0, 0, NULL },
+        [SINTER_ACTIVATION_LEAKY_RELU] = { "alpha", 0.01, 0, NULL },
+        [SINTER_ACTIVATION_ELU] = { "alpha", 1, 0, NULL },
+        [SINTER_ACTIVATION_SELU] = { "alpha gamma", 1.67326319217681884765625, 1.05070102214813232421875, "gamma" },
+        [SINTER_ACTIVATION_HARD_SIGMOID] = { "alpha beta", 0.2, 0.5, NULL },
+        [SINTER_ACTIVATION_THRESHOLDED_RELU] = { "alpha", 1, 0, NULL },
+        [SINTER_ACTIVATION_GELU_TANH] = { "", 0, 0, NULL },
     };
     const char *attrs = usual[r->arg].attrs ? usual[r->arg].attrs : "";
     const bool is_gelu = r->arg == SINTER_ACTIVATION_GELU_ERF;
@@ -192,10 +194,32 @@ static sinter_layer *raise_activation(raising *r)
     const bool is_tanh = is_gelu && !strcmp(words(r, "approximate", "none"), "tanh");
     set(r, layer, "type", is_tanh ? SINTER_ACTIVATION_GELU_TANH : r->arg);
     if (!layer || !*attrs) return layer;
-    const onnx_attr *a = attr(r, "alpha", ONNX_FLOAT), *b = attr(r, "beta", ONNX_FLOAT);
+    const onnx_attr *a = attr(r, "alpha", ONNX_FLOAT),
+                    *b = attr(r, usual[r->arg].second ? usual[r->arg].second : "beta", ONNX_FLOAT);
     const double alpha = a ? (double)a->f : (double)(float)usual[r->arg].alpha;
     const double beta = b ? (double)b->f : (double)(float)usual[r->arg].beta;
     if (network_set_real(layer, r->s->e, "alpha", alpha) || network_set_real(layer, r->s->e, "beta", beta))
+        r->is_wrong = true;
+    return layer;
+}
+
+/* Clip between two constants. */
+static sinter_layer *raise_clip(raising *r)
+{
+    uint32_t rank;
+    sinter_dtype type = SINTER_DTYPE_F32;
+    double bound[2];
+    if (!shaped(r, 3, 3, 1, "") || !input_is(r, 0, &rank, &type) || !dtype_is_float(type)) return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        view v;
+        const onnx_tensor *t = initializer(r, 1 + i);
+        if (!t || !parsed_weights(r->s, t, &v) || v.dtype != type || v.rank || view_count(&v) != 1) return NULL;
+        bound[i] = dtype_load_f64(v.dtype, v.data, 0);
+    }
+    sinter_layer *layer = make(r, SINTER_LAYER_ACTIVATION, 1);
+    set(r, layer, "type", SINTER_ACTIVATION_CLIP);
+    if (layer &&
+        (network_set_real(layer, r->s->e, "alpha", bound[0]) || network_set_real(layer, r->s->e, "beta", bound[1])))
         r->is_wrong = true;
     return layer;
 }
@@ -242,15 +266,36 @@ static bool window(raising *r, sinter_layer *layer, uint32_t spatial)
     return !r->is_wrong;
 }
 
+/* A convolution whose kernel is computed, as behind DequantizeLinear: kernel and bias are inputs. */
+static sinter_layer *conv_by_inputs(raising *r)
+{
+    sinter_network_shape shape = { 0 };
+    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
+    if (!r->in[0] || r->s->has_loose_ranks || network_shape(r->in[1], r->s->e, &shape) || shape.rank < 3) return NULL;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        if (shape.dim[i] < 1) return NULL;
+    const uint32_t spatial = shape.rank - 2;
+    const int64_t groups = integer(r, "group", 1);
+    if (pads && pads->ints.count != 2 * spatial) return NULL;
+    sinter_layer *layer =
+        make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, has_input(r, 2) ? 3 : 2);
+    if (!layer) return NULL;
+    set(r, layer, "maps", r->arg ? shape.dim[1] * groups : shape.dim[0]);
+    set(r, layer, "groups", groups);
+    set_list(r, layer, "kernel_size", shape.dim + 2, spatial);
+    return window(r, layer, spatial) ? layer : NULL;
+}
+
 static sinter_layer *raise_conv(raising *r) /* arg: 1 is transposed */
 {
     const onnx_tensor *weight[2] = { initializer(r, 1), initializer(r, 2) };
     view v[2];
     const char *const name[2] = { "kernel", "bias" };
     if (!shaped(r, 2, 3, 1, "auto_pad dilations group kernel_shape pads strides")) return NULL;
+    if (r->arg && strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0) return NULL;
+    if (r->in[1]) return conv_by_inputs(r);
     const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
     if (!weight[0] || weight[0]->rank < 3 || (has_input(r, 2) && !weight[1]) || !r->in[0]) return NULL;
-    if (r->arg && strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0) return NULL;
     if (pads && pads->ints.count != 2 * (weight[0]->rank - 2)) return NULL;
     const int64_t groups = integer(r, "group", 1);
     for (uint32_t i = 0; i < 2; i++) {
@@ -407,6 +452,34 @@ static sinter_layer *raise_reshape(raising *r)
     return layer;
 }
 
+/* Flatten behind the first axis; behind others no list of sizes says the same. */
+static sinter_layer *raise_flatten(raising *r)
+{
+    static const int64_t rows[2] = { 0, -1 };
+    uint32_t rank;
+    if (!shaped(r, 1, 1, 1, "axis") || integer(r, "axis", 1) != 1 || !rank_of(r, 0, &rank) || rank < 2) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, 1);
+    set_list(r, layer, "reshape", rows, 2);
+    return layer;
+}
+
+static sinter_layer *raise_topk(raising *r)
+{
+    attr_ints k;
+    uint32_t rank;
+    int64_t mask;
+    const attr_ints axis = { .count = 1, .at = { integer(r, "axis", -1) } };
+    if (!shaped(r, 2, 2, 2, "axis largest sorted") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask))
+        return NULL;
+    const bool is_known = known_ints(r, 1, &k) && k.count == 1;
+    sinter_layer *layer = make(r, SINTER_LAYER_TOPK, is_known ? 1 : 2);
+    set(r, layer, "op", integer(r, "largest", 1) ? SINTER_TOPK_MAX : SINTER_TOPK_MIN);
+    if (is_known) set(r, layer, "k", k.at[0]);
+    set(r, layer, "axes", mask);
+    set(r, layer, "indices_type", SINTER_DTYPE_I64);
+    return layer;
+}
+
 static sinter_layer *raise_gather(raising *r) /* arg: sinter_gather */
 {
     if (!shaped(r, 2, 2, 1, r->arg == SINTER_GATHER_ND ? "batch_dims" : "axis")) return NULL;
@@ -451,6 +524,36 @@ static sinter_layer *raise_constant(raising *r)
     return parsed_constant(r->s, a->t, "");
 }
 
+/* ---- quantisation ---- */
+
+/* Is a zero point absent, or nothing but zeros? */
+static bool is_without_zero(const raising *r)
+{
+    view v;
+    const onnx_tensor *t = initializer(r, 2);
+    if (!has_input(r, 2)) return true;
+    if (!t || !parsed_weights(r->s, t, &v) || sinter_dtype_bits(v.dtype) < 8) return false;
+    const uint8_t *bytes = v.data;
+    for (int64_t i = 0; i < view_count(&v) * (int64_t)(sinter_dtype_bits(v.dtype) / 8); i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
+static sinter_layer *raise_quantize(raising *r) /* arg: the kind */
+{
+    uint32_t rank, rank_scale, rank_zero;
+    sinter_dtype type = SINTER_DTYPE_F32, scale = SINTER_DTYPE_F32, to = SINTER_DTYPE_U8;
+    const bool is_quantize = r->arg == SINTER_LAYER_QUANTIZE;
+    if (!shaped(r, 2, 3, 1, "axis saturate") || integer(r, "saturate", 1) != 1) return NULL;
+    if (!input_is(r, 0, &rank, &type) || !input_is(r, 1, &rank_scale, &scale) || rank_scale > 1) return NULL;
+    if (has_input(r, 2) && (!input_is(r, 2, &rank_zero, &to) || rank_zero > 1)) return NULL;
+    if (!dtype_is_float(scale) || (is_quantize && type != scale)) return NULL;
+    sinter_layer *layer = make(r, (sinter_layer_kind)r->arg, is_without_zero(r) ? 2 : 3);
+    set(r, layer, "to_type", is_quantize ? to : scale);
+    set(r, layer, "axis", integer(r, "axis", 1));
+    return layer;
+}
+
 /* ---- the table ---- */
 
 typedef struct raise_row {
@@ -462,6 +565,8 @@ typedef struct raise_row {
 static const raise_row rows[] = {
     { "Conv", 1, 0, raise_conv },
     { "ConvTranspose", 1, 1, raise_conv },
+    { "QuantizeLinear", 10, SINTER_LAYER_QUANTIZE, raise_quantize },
+    { "DequantizeLinear", 10, SINTER_LAYER_DEQUANTIZE, raise_quantize },
     { "MaxPool", 1, SINTER_POOLING_MAX, raise_pool },
     { "AveragePool", 1, SINTER_POOLING_AVERAGE, raise_pool },
     { "GlobalAveragePool", 1, SINTER_REDUCTION_AVG, raise_global },
@@ -471,6 +576,10 @@ static const raise_row rows[] = {
     { "Tanh", 6, SINTER_ACTIVATION_TANH, raise_activation },
     { "LeakyRelu", 6, SINTER_ACTIVATION_LEAKY_RELU, raise_activation },
     { "Elu", 6, SINTER_ACTIVATION_ELU, raise_activation },
+    { "Selu", 6, SINTER_ACTIVATION_SELU, raise_activation },
+    { "Softplus", 1, SINTER_ACTIVATION_SOFTPLUS, raise_activation },
+    { "Clip", 11, 0, raise_clip },
+    { "PRelu", 9, SINTER_LAYER_PARAMETRIC_RELU << 3 | 2, raise_plain },
     { "Softsign", 1, SINTER_ACTIVATION_SOFTSIGN, raise_activation },
     { "HardSigmoid", 6, SINTER_ACTIVATION_HARD_SIGMOID, raise_activation },
     { "ThresholdedRelu", 10, SINTER_ACTIVATION_THRESHOLDED_RELU, raise_activation },
@@ -481,6 +590,7 @@ static const raise_row rows[] = {
     { "Min", 8, SINTER_ELEMENTWISE_MIN, raise_elementwise },
     { "Sub", 7, SINTER_ELEMENTWISE_SUB, raise_elementwise },
     { "Div", 7, SINTER_ELEMENTWISE_DIV, raise_elementwise },
+    { "Pow", 7, SINTER_ELEMENTWISE_POW, raise_elementwise },
     { "And", 7, SINTER_ELEMENTWISE_AND, raise_elementwise },
     { "Or", 7, SINTER_ELEMENTWISE_OR, raise_elementwise },
     { "Xor", 7, SINTER_ELEMENTWISE_XOR, raise_elementwise },
@@ -528,6 +638,8 @@ static const raise_row rows[] = {
     { "Concat", 4, 0, raise_concat },
     { "Transpose", 1, 0, raise_transpose },
     { "Reshape", 5, 0, raise_reshape },
+    { "Flatten", 1, 0, raise_flatten },
+    { "TopK", 11, 0, raise_topk },
     { "Gather", 1, SINTER_GATHER_DEFAULT, raise_gather },
     { "GatherElements", 11, SINTER_GATHER_ELEMENT, raise_gather },
     { "GatherND", 11, SINTER_GATHER_ND, raise_gather },

@@ -813,7 +813,9 @@ static void newer_calls()
     CHECK(limit->getLoop() == loop && carried->getLoop() == loop);
     owned<IBuilderConfig> config(builder->createBuilderConfig());
     CHECK(config->setBuildRoute("") && !config->setBuildRoute("other") && !config->setRemoteAutoTuningConfig("ssh://"));
-    const std::unique_ptr<ITimingCache> cache(config->createTimingCache(nullptr, 0));
+    const std::unique_ptr<ITimingCache> cache(config->createTimingCache(nullptr, 0)),
+        foreign(config->createTimingCache("\001\377ptrt", 6));
+    CHECK(foreign->is_foreign() && !cache->is_foreign() && foreign->text().empty());
     v_1_0::TimingCacheKey key = {};
     CHECK(cache->queryKeys(&key, 1) == -1 && cache->query(key).tacticHash == TimingCacheValue::kINVALID_TACTIC_HASH);
 }

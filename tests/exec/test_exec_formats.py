@@ -136,6 +136,8 @@ def main():
     check([list(o) for o in outputs] == [["name", "dimensions", "values"]] and len(outputs[0]["values"]) ==
           math.prod(map(int, outputs[0]["dimensions"].split("x"))), outputs)
     # Names without details are texts; those of further profiles say so.
+    exponents = [line for line in done.out.splitlines() if re.search(r"\de[-+]\d+ (ms|s|qps)", line)]
+    check(not exponents, exponents)
     done = run(*BUILD, "--skipInference", "--profile=0", "--optShapes=image:1x1x28x28", "--profile=1", "--optShapes=image:2x1x28x28",
                "--exportLayerInfo=" + files["exportLayerInfo"], cwd=work)
     check(done.status == 0, done.err)

@@ -158,6 +158,38 @@ static void transformer_block(void)
          "h = Mul u g; i = Mul h #0.5; d = MatMul i %16,8; y = Add d r; t = Tanh y; out y; out t");
 }
 
+/* Quantised weights and activations, a convolution whose kernel is computed, activations with parameters. */
+static void quantised_network(void)
+{
+    const struct {
+        const char *name;
+        sinter_layer_kind kind;
+    } rows[] = { { "q", SINTER_LAYER_QUANTIZE },      { "d", SINTER_LAYER_DEQUANTIZE },
+                 { "wq", SINTER_LAYER_QUANTIZE },     { "c", SINTER_LAYER_CONVOLUTION },
+                 { "e", SINTER_LAYER_ACTIVATION },    { "f", SINTER_LAYER_PARAMETRIC_RELU },
+                 { "g", SINTER_LAYER_ELEMENTWISE },   { "h", SINTER_LAYER_ACTIVATION },
+                 { "i", SINTER_LAYER_ACTIVATION },    { "t", SINTER_LAYER_TOPK },
+                 { "u", SINTER_LAYER_DECONVOLUTION }, { "y", SINTER_LAYER_SHUFFLE } };
+    const char *const text =
+        "sym N 1 2 3; in x f32 N,3,6,6; z = Cast {3} to=3; q = QuantizeLinear x #0.02 z; d = DequantizeLinear q #0.02 "
+        "z;"
+        "one = Cast {1,1,1,1} to=1; s = Mul one #0.01; wq = QuantizeLinear %4,3,3,3 s axis=0; wd = DequantizeLinear wq "
+        "s "
+        "axis=0; c = Conv d wd %4 pads=[1,1,1,1] strides=[2,2]; e = Clip c #-1 #6; f = PRelu e %4,1,1; g = Pow f #2; "
+        "h = Selu g gamma=1.25; i = Softplus h; t, k = TopK i {2} axis=1; v = Mul wd #0.5; u = ConvTranspose i v;"
+        "y = Flatten t; out y; out k; out u";
+    sinter_parser *parser = NULL;
+    same(text);
+    sinter_network *net = parsed(text, &parser);
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const sinter_layer_kind kind =
+            sinter_layer_get_kind(sinter_network_tensor_producer(sinter_network_find_tensor(net, rows[i].name)));
+        if (!CHECK_EQ(kind, rows[i].kind)) printf("%s\n", rows[i].name);
+    }
+    sinter_parser_destroy(parser);
+    sinter_network_destroy(net);
+}
+
 static void other_operators(void)
 {
     same("in x f32 2,6; a, b = Split x axis=1 num_outputs=2; c = Clip a #-1 #1; d = ReduceL2 b {1}; e = Mul c d;"
@@ -278,8 +310,7 @@ static void damaged_models(void)
     free(m.model.at);
 }
 
-static const test tests[] = { T(residual_network),         T(transformer_block),
-                              T(other_operators),          T(names_and_kinds),
-                              T(everything_that_is_wrong), T(a_model_that_is_changed),
-                              T(damaged_models),           { 0 } };
+static const test tests[] = { T(residual_network),        T(transformer_block), T(quantised_network),
+                              T(other_operators),         T(names_and_kinds),   T(everything_that_is_wrong),
+                              T(a_model_that_is_changed), T(damaged_models),    { 0 } };
 TEST_MAIN(tests)

@@ -235,9 +235,73 @@ def test_names_of_bindings():
     assert not context.set_optimization_profile_async(2, 0)
     assert recorder.texts == ["the engine has no optimization profile 2: 2 profiles are counted from 0"], recorder.texts
     rig.raises(ValueError, engine.get_tensor_profile_shape, "x", 5, says="no profile 5: 2 profiles are counted from 0")
+    assert context.execute_v2([0]) is False and recorder.texts[-1] == "1 bindings, the engine has 2: x, y", recorder.texts
     engine.error_recorder = recorder
     engine.weight_streaming_budget_v2 = -5
     assert "weight streaming budget is -5" in recorder.texts[-1], recorder.texts
+
+
+def test_foreign_timing_caches():
+    """Bytes of TensorRT's own cache do not end a build: the cache begins empty, a warning says so, and what is saved is sinter's."""
+    class Lines(trt.ILogger):
+        def __init__(self):
+            super().__init__()
+            self.lines = []
+
+        def log(self, severity, text):
+            self.lines.append((severity, text))
+
+    logger = Lines()
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    x = network.add_input("x", trt.float32, (8, 8))
+    network.mark_output(network.add_matrix_multiply(x, trt.MatrixOperation.NONE, x, trt.MatrixOperation.TRANSPOSE).get_output(0))
+    config = builder.create_builder_config()
+    for data, is_foreign in ((b"\x00\x01\xffptrt\x00" * 9, True), (b"", False), (b"sinter timing cache 1\n", False)):
+        cache = config.create_timing_cache(data)
+        assert config.set_timing_cache(cache, ignore_mismatch=False) and cache.queryKeys() == []
+        del logger.lines[:]
+        assert builder.build_serialized_network(network, config) is not None, logger.lines
+        said = [text for severity, text in logger.lines if severity == trt.ILogger.WARNING]
+        assert (len(said) == 1 and "no timing cache of sinter" in said[0]) if is_foreign else not said, said
+        assert bytes(cache.serialize())[:19] in (b"", b"sinter timing cache")
+    config.set_flag(trt.BuilderFlag.REFIT_INDIVIDUAL)
+    assert builder.build_serialized_network(network, config) is not None
+    assert any("REFIT_INDIVIDUAL makes all weights refittable" in text for _, text in logger.lines)
+
+
+def test_layers_of_quantised_models():
+    """Scripts look for the layers that quantise, and for convolutions behind them, by type; INT8 has what it wants with such models."""
+    class Lines(trt.ILogger):
+        def __init__(self):
+            super().__init__()
+            self.lines = []
+
+        def log(self, severity, text):
+            self.lines.append(text)
+
+    made = trt.Builder(QUIET).create_network(0)
+    x = made.add_input("x", trt.float32, (1, 2, 4, 4))
+    scale = made.add_constant((), np.array(0.02, "f4")).get_output(0)
+    kernel = made.add_constant((3, 2, 3, 3), np.ones((3, 2, 3, 3), "f4")).get_output(0)
+    pair = []
+    for tensor in (x, kernel):
+        pair.append(made.add_dequantize(made.add_quantize(tensor, scale).get_output(0), scale).get_output(0))
+    convolution = made.add_convolution_nd(pair[0], 3, (3, 3), trt.Weights())
+    convolution.set_input(1, pair[1])
+    made.mark_output(convolution.get_output(0))
+    path = rig.FOLDER / "quantised.onnx"
+    made._net.write_onnx(path)
+    logger = Lines()
+    network = trt.Builder(logger).create_network(0)
+    assert trt.OnnxParser(network, logger).parse(path.read_bytes())
+    types = [layer.type for layer in network]
+    assert types.count(trt.LayerType.QUANTIZE) == types.count(trt.LayerType.DEQUANTIZE) == 1, types
+    assert types.count(trt.LayerType.CONVOLUTION) == 1, types
+    config = network.builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.INT8)
+    assert network.builder.build_serialized_network(network, config) is not None
+    assert not any("changes nothing without ranges" in line for line in logger.lines), logger.lines
 
 
 def test_codes_of_errors():

@@ -140,7 +140,12 @@ struct TimingCacheValue {
 
 class ITimingCache {
   public:
-    explicit ITimingCache(std::string text) : text_(std::move(text)) {}
+    /* A text that is no timing cache of sinter (TensorRT's, for example) is left out: the cache begins empty. */
+    explicit ITimingCache(std::string text) : text_(std::move(text))
+    {
+        is_foreign_ = !text_.empty() && text_.rfind("sinter timing cache ", 0) != 0;
+        if (is_foreign_) text_.clear();
+    }
     IHostMemory *serialize() const noexcept { return new detail::text_memory(text_); }
     bool combine(ITimingCache const &other, bool) noexcept
     {
@@ -170,9 +175,11 @@ class ITimingCache {
     }
     bool update(TimingCacheKey const &, TimingCacheValue const &) noexcept { return false; }
     std::string &text() { return text_; }
+    bool is_foreign() const { return is_foreign_; }
 
   private:
     std::string text_;
+    bool is_foreign_ = false;
 };
 
 /* How an engine is built. kTF32 is on, as upstream has it. */
@@ -642,6 +649,9 @@ class IBuilder : public detail::reporter {
             o.progress = [&](sinter::standard::string_view name, double done) {
                 return progress.at(std::string(name), done);
             };
+        if (config.cache_ && config.cache_->is_foreign())
+            warn("the bytes that the timing cache was created from are no timing cache of sinter, and one of TensorRT "
+                 "cannot be read: the cache begins empty");
         cache_file cache(config, o);
         sinter::buffer made = network.with_marked_outputs([&] { return network.net().build(o); });
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");

@@ -309,6 +309,9 @@ class Builder(Managed, Reporter):
         if cache is None or config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE):
             yield
             return
+        if cache._is_foreign:
+            self.say(Severity.WARNING, "the bytes that the timing cache was created from are no timing cache of sinter, and one of TensorRT "
+                     "cannot be read: the cache begins empty")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "timings")
             with open(path, "wb") as file:
@@ -332,6 +335,9 @@ class Builder(Managed, Reporter):
                 not network._is_quantized():
             self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without ranges: give int8_calibrator, ITensor.dynamic_range, "
                      "or a model with QuantizeLinear and DequantizeLinear")
+        if config.get_flag(BuilderFlag.REFIT_INDIVIDUAL):
+            self.say(Severity.WARNING, f"{BuilderFlag.REFIT_INDIVIDUAL} makes all weights refittable, not only those that "
+                     "INetworkDefinition.mark_weights_refittable names")
         if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
             self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
                      "engine for each")

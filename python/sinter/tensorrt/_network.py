@@ -360,7 +360,8 @@ class NetworkDefinition(Managed, Reporter):
         return {tensor.name: max(map(abs, both)) for tensor, both in self._ranges.items()}
 
     def _is_quantized(self):
-        return any(layer.kind.name in ("QUANTIZE", "DEQUANTIZE") for layer in self._net.layers)
+        return any(layer.kind in (LayerKind.QUANTIZE, LayerKind.DEQUANTIZE) or
+                   layer.kind == LayerKind.OP and layer.operator[1].lower().endswith("quantizelinear") for layer in self._net.layers)
 
     def _shape_tensors(self):
         """The tensors whose values sizes are computed from: integers without an axis, or with one."""

@@ -606,10 +606,12 @@ class IExecutionContext(Managed, Reporter):
 
     def execute_v2(self, bindings):
         """Runs with an address for each binding, and waits. False after a failure."""
-        return self._run(self._bound(bindings), 0, wait=True)
+        bound = self._bound(bindings)
+        return bound is not None and self._run(bound, 0, wait=True)
 
     def execute_async_v2(self, bindings, stream_handle, input_consumed=None):
-        return self._enqueue(self._bound(bindings), int(stream_handle))
+        bound = self._bound(bindings)
+        return bound is not None and self._enqueue(bound, int(stream_handle))
 
     def execute(self, batch_size=1, bindings=()):
         return self.execute_v2(bindings)
@@ -634,7 +636,10 @@ class IExecutionContext(Managed, Reporter):
             self._shapes, self._profile = kept
 
     def _bound(self, bindings):
+        """name -> address of a list of bindings; None after a failure."""
         names = self.engine._names
+        if len(bindings) < len(names):
+            return self.fail(f"{len(bindings)} bindings, the engine has {len(names)}: {', '.join(names)}")
         first = self._profile * len(names) if len(bindings) >= self.engine.num_bindings > len(names) else 0
         made = {name: int(address) for name, address in zip(names, list(bindings)[first:first + len(names)])}
         return dict(made, **{name: self._addresses[name] for name in self._values})

@@ -6,6 +6,7 @@ import math
 
 from ._core import bytes_memory, strict
 
+MAGIC = b"sinter timing cache "
 FAILS = "fails"                                        # stands for the time of a tactic that is not to be taken
 
 
@@ -65,10 +66,13 @@ def milliseconds(time):
 
 
 class ITimingCache:
-    """Measurements that builds use again."""
+    """Measurements that builds use again. Bytes that are no timing cache of sinter (TensorRT's, for example) are left out: the cache
+    begins empty, and builds say so."""
 
     def __init__(self, data=b""):
-        self.data = bytes(data)
+        data = bytes(data)
+        self._is_foreign = bool(data) and not data.startswith(MAGIC)
+        self.data = b"" if self._is_foreign else data
 
     def serialize(self):
         return bytes_memory(self.data)
