@@ -26,7 +26,7 @@ typedef struct choose_set {
      * in order, are place[j * CHOOSE_COLS + i]. k: at most CHOOSE_TOP and n; cols: at most CHOOSE_COLS. */
     void (*top)(int32_t *place, const void *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest,
                 sinter_dtype type); /* f32, f64, i32 or i64 */
-    choose_places_fn *places_f64, *places_32, *places_64;
+    choose_places_fn *places_f64, *places_8, *places_32, *places_64; /* integers by their bits */
 } choose_set;
 
 enum { CHOOSE_TOP = 16, CHOOSE_COLS = 16 };

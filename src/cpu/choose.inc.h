@@ -280,41 +280,51 @@ static void choose_top(int32_t *place, const void *x, int64_t n, int64_t step, i
     }
 }
 
-/* The row that is written last stays. */
-#define CHOOSE_PLACES(name, type, mask, number, same)                                                                  \
+/* The row that is written last stays. Lanes of a byte count the rows of blocks. */
+#define CHOOSE_PLACES(name, type, number, most, same)                                                                  \
     static void choose_places_##name(int64_t *place, int64_t step, const void *from, int64_t along, const void *best,  \
                                      int64_t rows, int64_t n, bool last)                                               \
     {                                                                                                                  \
-        typedef type places_v __attribute__((vector_size(FOLD_BYTES)));                                                \
+        typedef type   places_v __attribute__((vector_size(FOLD_BYTES)));                                              \
+        typedef number mask __attribute__((vector_size(FOLD_BYTES)));                                                  \
         enum { LANES = FOLD_BYTES / sizeof(type), SOME = 2 * LANES };                                                  \
         for (int64_t c = 0; c < n; c += SOME) {                                                                        \
             const int64_t width = n - c < SOME ? n - c : SOME;                                                         \
             const type   *x = (const type *)from + c;                                                                  \
             places_v      v[2] = { 0 }, here[2] = { 0 };                                                               \
-            mask          at[2] = { 0 };                                                                               \
-            number        row[SOME];                                                                                   \
             memcpy(v, (const type *)best + c, (size_t)width * sizeof *x);                                              \
-            for (int64_t i = 0; i < rows; i++) {                                                                       \
-                const int64_t r = last ? i : rows - 1 - i;                                                             \
-                if (width == SOME) memcpy(here, x + r * along, sizeof here);                                           \
-                else memcpy(here, x + r * along, (size_t)width * sizeof *x);                                           \
-                UNROLL for (int k = 0; k < 2; k++)                                                                     \
-                {                                                                                                      \
-                    const mask m = same(here[k], v[k]);                                                                \
-                    at[k] = (((mask){ 0 } + (number)r) & m) | (at[k] & ~m);                                            \
+            for (int64_t done = 0, count; done < rows; done += count) {                                                \
+                mask   at[2] = { 0 }, found[2] = { 0 };                                                                \
+                number row[SOME], is_found[SOME];                                                                      \
+                count = rows - done < (most) ? rows - done : (most);                                                   \
+                for (int64_t i = 0; i < count; i++) {                                                                  \
+                    const int64_t r = last ? done + i : rows - 1 - done - i;                                           \
+                    if (width == SOME) memcpy(here, x + r * along, sizeof here);                                       \
+                    else memcpy(here, x + r * along, (size_t)width * sizeof *x);                                       \
+                    UNROLL for (int k = 0; k < 2; k++)                                                                 \
+                    {                                                                                                  \
+                        const mask m = (mask)same(here[k], v[k]);                                                      \
+                        at[k] = (((mask){ 0 } + (number)i) & m) | (at[k] & ~m);                                        \
+                        found[k] |= m;                                                                                 \
+                    }                                                                                                  \
                 }                                                                                                      \
+                memcpy(row, at, sizeof at);                                                                            \
+                memcpy(is_found, found, sizeof found);                                                                 \
+                for (int64_t i = 0; i < width; i++)                                                                    \
+                    if (is_found[i])                                                                                   \
+                        place[(c + i) * step] = last ? done + (int64_t)row[i] : rows - 1 - done - (int64_t)row[i];     \
             }                                                                                                          \
-            memcpy(row, at, sizeof at);                                                                                \
-            for (int64_t i = 0; i < width; i++) place[(c + i) * step] = row[i];                                        \
         }                                                                                                              \
     }
 #define CHOOSE_SAME(a, b) ((a) == (b))
 #define CHOOSE_SAME_F64(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
-CHOOSE_PLACES(f64, double, fold_i64, int64_t, CHOOSE_SAME_F64)
-CHOOSE_PLACES(32, int32_t, fold_i32, int32_t, CHOOSE_SAME)
-CHOOSE_PLACES(64, int64_t, fold_i64, int64_t, CHOOSE_SAME)
+CHOOSE_PLACES(f64, double, uint64_t, INT32_MAX, CHOOSE_SAME_F64)
+CHOOSE_PLACES(8, uint8_t, uint8_t, UINT8_MAX + 1, CHOOSE_SAME)
+CHOOSE_PLACES(32, uint32_t, uint32_t, INT32_MAX, CHOOSE_SAME)
+CHOOSE_PLACES(64, uint64_t, uint64_t, INT32_MAX, CHOOSE_SAME)
 
 static const choose_set choose_loops = {
     .run = choose_run, .row = choose_row, .seek = choose_seek, .top = choose_top,
-    .places_f64 = choose_places_f64, .places_32 = choose_places_32, .places_64 = choose_places_64,
+    .places_f64 = choose_places_f64, .places_8 = choose_places_8,
+    .places_32 = choose_places_32, .places_64 = choose_places_64,
 };

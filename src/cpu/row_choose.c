@@ -107,20 +107,6 @@ PLACE(32, uint32_t, SAME)
 PLACE(64, uint64_t, SAME)
 PLACE(f64, double, SAME_F64)
 
-/* Columns of bytes: the row that is written last stays. */
-static void places_8(int64_t *place, int64_t step, const void *from, int64_t along, const void *best, int64_t rows,
-                     int64_t n, bool last)
-{
-    const uint8_t *v = best;
-    int32_t at[COLS] = { 0 };
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t row = last ? i : rows - 1 - i;
-        const uint8_t *x = (const uint8_t *)from + row * along;
-        for (int64_t c = 0; c < n; c++) at[c] = x[c] == v[c] ? (int32_t)row : at[c];
-    }
-    for (int64_t c = 0; c < n; c++) place[c * step] = at[c];
-}
-
 /* Columns of what is folded first. */
 static void cols_folded(const arg_record *r, const void *x, int64_t *y, int64_t step, int64_t n)
 {
@@ -128,7 +114,7 @@ static void cols_folded(const arg_record *r, const void *x, int64_t *y, int64_t 
     memcpy(best, x, (size_t)(n * r->size));
     r->fold(best, x, r->n, r->along, n, 1);
     (r->type == SINTER_DTYPE_F64 ? r->set->places_f64
-     : r->size == 1              ? places_8
+     : r->size == 1              ? r->set->places_8
      : r->size == 4              ? r->set->places_32
                                  : r->set->places_64)(y, step, x, r->along, best, r->n, n, r->last);
 }
