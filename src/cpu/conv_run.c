@@ -19,9 +19,9 @@ static int64_t pixel_count(const conv_shape *s)
 }
 
 /* In path `rows` the taps of a kernel row are one run where they lie side by side. */
-static bool runs_merge(const conv_shape *s)
+static bool runs_merge(const conv_shape *s, conv_tactic t)
 {
-    return s->groups == 1 && s->dilation[2] == 1;
+    return s->groups == 1 && s->dilation[2] == 1 && !gemm_unit_splits((gemm_unit)t.gemm.unit);
 }
 
 /* The padded copy holds exactly the pixels that taps read: none where there is no result. */
@@ -35,16 +35,18 @@ typedef struct conv_inner {
     int64_t taps, k; /* as the micro-kernel sees them */
 } conv_inner;
 
+/* Bytes of a term, or of one of its parts. */
 static int64_t term_size(conv_tactic t)
 {
-    return sinter_dtype_bits(gemm_unit_type((gemm_unit)t.gemm.unit)) / 8;
+    return sinter_dtype_bits(gemm_unit_type((gemm_unit)t.gemm.unit)) / 8 /
+           (gemm_unit_splits((gemm_unit)t.gemm.unit) ? 2 : 1);
 }
 
 static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 {
     const int64_t k = s->c_in / s->groups;
     if (t.path == CONV_LINES) return (conv_inner){ .taps = 1, .k = volume(s->kernel) * k };
-    if (t.path == CONV_ROWS && runs_merge(s)) {
+    if (t.path == CONV_ROWS && runs_merge(s, t)) {
         const int64_t all = s->kernel[2] * k, terms = s->has_zeros ? 4 / term_size(t) : 1;
         return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = (all + terms - 1) / terms * terms };
     }
@@ -54,7 +56,8 @@ static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 /* Bytes of an element of the input where it lies. */
 static int64_t x_size_of(const conv_params *p)
 {
-    return p->x_type == SINTER_DTYPE_NONE ? term_size(p->tactic) : sinter_dtype_bits(p->x_type) / 8;
+    const sinter_dtype t = p->x_type == SINTER_DTYPE_NONE ? gemm_unit_type((gemm_unit)p->tactic.gemm.unit) : p->x_type;
+    return sinter_dtype_bits(t) / 8;
 }
 
 static gemm_grid grid_of(const conv_params *p)
@@ -97,7 +100,7 @@ void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const voi
     const gemm_tile_set *set = gemm_set_of(isa, tactic.gemm);
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, size = gemm_b_size(set);
     const gemm_grid g = gemm_grid_of(set, tactic.gemm, 1, n);
-    const bool is_run = set->terms > 1 && tactic.path == CONV_ROWS && runs_merge(s) && s->kernel[2] > 1;
+    const bool is_run = set->terms > 1 && tactic.path == CONV_ROWS && runs_merge(s, tactic) && s->kernel[2] > 1;
     for (int64_t group = 0; group < s->groups; group++) {
         char *to = (char *)dst + (size_t)group * group_size_of(isa, s, tactic);
         for (int64_t panel = 0; panel < g.panels; panel++) {
@@ -121,15 +124,21 @@ void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const voi
     }
 }
 
-size_t conv_workspace_size(const conv_params *p)
+/* Bytes of the padded image, or of one part of it. */
+static size_t padded_size(const conv_params *p)
 {
-    if (p->tactic.path != CONV_ROWS) return 0;
     int64_t dims[3];
     padded_dims(&p->shape, dims);
     size_t size = size_mul((size_t)p->shape.images, (size_t)term_size(p->tactic));
     for (int i = 0; i < 3; i++) size = size_mul(size, (size_t)dims[i]);
     /* The last pixel is read to the end of a word. */
     return size_align(size_add(size_mul(size, (size_t)p->shape.c_in), 4), 64);
+}
+
+size_t conv_workspace_size(const conv_params *p)
+{
+    if (p->tactic.path != CONV_ROWS) return 0;
+    return size_mul(padded_size(p), (size_t)gemm_parts_of(gemm_set_of(p->isa, p->tactic.gemm)));
 }
 
 static size_t zeros_size(const conv_params *p)
@@ -212,17 +221,18 @@ static void pixels_gather(const conv_shape *s, const char *from, int64_t size, i
     else pixels_gather_uint8_t((const uint8_t *)from, step, s->x_c, count, channels, (uint8_t *)to, to_step);
 }
 
-/* Copies `count` pixels into a dense row, in the type of the terms. */
-static void row_gather(const conv_params *p, gemm_load_fn *load, const char *from, int64_t count, char *to)
+/* Copies `count` pixels into a dense row, in the type of the terms. plane: bytes from part to part. */
+static void row_gather(const conv_params *p, gemm_load_fn *load, const char *from, int64_t count, char *to,
+                       int64_t plane)
 {
     const conv_shape *s = &p->shape;
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic.gemm);
     const int64_t size = x_size_of(p), term = term_size(p->tactic), channels = s->c_in;
     if (s->x_c == 1 && s->x_dim[2] == channels) {
-        if (load) load(to, from, count * channels);
-        else memcpy(to, from, (size_t)(count * channels * size));
+        gemm_terms_copy(set, load, to, plane, from, count * channels, size);
         return;
     }
-    if (!load) {
+    if (!load && !set->split) {
         pixels_gather(s, from, size, count, channels, to, channels);
         return;
     }
@@ -233,25 +243,34 @@ static void row_gather(const conv_params *p, gemm_load_fn *load, const char *fro
             const int64_t some = channels - c < CHANNELS ? channels - c : CHANNELS;
             pixels_gather(s, from + (x * s->x_dim[2] + c * s->x_c) * size, size, pixels, some, part, some);
             if (some == channels) {
-                load(to + x * channels * term, part, pixels * channels);
+                gemm_terms_copy(set, load, to + x * channels * term, plane, part, pixels * channels, size);
                 continue;
             }
             for (int64_t i = 0; i < pixels; i++)
-                load(to + ((x + i) * channels + c) * term, part + i * some * size, some);
+                gemm_terms_copy(set, load, to + ((x + i) * channels + c) * term, plane, part + i * some * size, some,
+                                size);
         }
     }
 }
 
-/* Fills `count` elements of a type with what padding is. */
-static void pad_fill(sinter_dtype type, uint8_t byte, char *to, int64_t count)
+/* Fills `size` bytes of elements of a type with what padding is. */
+static void pad_fill(sinter_dtype type, uint8_t byte, char *to, int64_t size)
 {
-    const int64_t size = sinter_dtype_bits(type) / 8;
     if (type != SINTER_DTYPE_I16) {
-        memset(to, byte, (size_t)(count * size));
+        memset(to, byte, (size_t)size);
         return;
     }
     int16_t *wide = (int16_t *)(void *)to;
-    for (int64_t i = 0; i < count; i++) wide[i] = byte;
+    for (int64_t i = 0; i < size / 2; i++) wide[i] = byte;
+}
+
+/* The same in each part of a padded copy. */
+static void parts_fill(const conv_params *p, uint8_t byte, char *to, int64_t plane, int64_t pixels)
+{
+    const sinter_dtype type = gemm_unit_type((gemm_unit)p->tactic.gemm.unit);
+    const int64_t size = pixels * p->shape.c_in * term_size(p->tactic),
+                  parts = gemm_parts_of(gemm_set_of(p->isa, p->tactic.gemm));
+    for (int64_t part = 0; part < parts; part++) pad_fill(type, byte, to + part * plane, size);
 }
 
 /* Copies rows [begin, end) of the padded image, whatever the strides of the input. */
@@ -264,14 +283,14 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
     (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
     uint8_t fill = p->pad_byte;
     if (p->x_type == SINTER_DTYPE_I8) fill ^= 0x80u;
-    const sinter_dtype term = gemm_unit_type((gemm_unit)p->tactic.gemm.unit);
     const int64_t pixel = s->c_in * term_size(p->tactic), row_size = dims[2] * pixel, size = x_size_of(p);
+    const int64_t plane = (int64_t)padded_size(p);
     for (int64_t row = begin; row < end; row++) {
         const int64_t image = row / (dims[0] * dims[1]);
         const int64_t d = row / dims[1] % dims[0] - s->pad[0], h = row % dims[1] - s->pad[1];
         char *to = padded + row * row_size;
         if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1]) {
-            pad_fill(term, fill, to, dims[2] * s->c_in);
+            parts_fill(p, fill, to, plane, dims[2]);
             continue;
         }
         const char *from = (const char *)p->x + (image * s->x_image + d * s->x_dim[0] + h * s->x_dim[1]) * size;
@@ -280,10 +299,10 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
         const int64_t inside = left < dims[2] - before ? left : dims[2] - before;
         from += cut * s->x_dim[2] * size;
         const int64_t after = dims[2] - before - inside;
-        pad_fill(term, fill, to, before * s->c_in);
+        parts_fill(p, fill, to, plane, before);
         to += before * pixel;
-        row_gather(p, load, from, inside, to);
-        pad_fill(term, fill, to + inside * pixel, after * s->c_in);
+        row_gather(p, load, from, inside, to, plane);
+        parts_fill(p, fill, to + inside * pixel, plane, after);
     }
 }
 
@@ -419,7 +438,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     char *zeros = scratch;
     const sinter_dtype x_type =
         p->x_type == SINTER_DTYPE_NONE ? gemm_unit_type((gemm_unit)p->tactic.gemm.unit) : p->x_type;
-    if (!is_copied) pad_fill(x_type, p->pad_byte, zeros, k * (int64_t)sizeof(float) / size);
+    if (!is_copied) pad_fill(x_type, p->pad_byte, zeros, k * (int64_t)sizeof(float));
     gemm_load_fn *load = NULL;
     if (!is_copied) (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
 
@@ -442,7 +461,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
             rows.in[i] = dims[i];
             rows.pad[i] = 0;
         }
-        if (runs_merge(s)) rows.kernel[2] = 1;
+        if (runs_merge(s, p->tactic)) rows.kernel[2] = 1;
     }
     rows.is_dense = !is_copied && rows_are_dense(&rows);
     /* Signed integers have 128 added where they are copied. */
@@ -470,6 +489,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
             .a_col = 1,
             .load = load,
             .a_size = size,
+            .plane = is_copied && set->split ? (int64_t)padded_size(p) : 0,
             .b_words = (s->groups - group) * (int64_t)(pack_size / sizeof(float)),
             .b = (const char *)p->w + (size_t)group * pack_size,
             .c = (char *)p->y + group * n * (p->narrow_y ? 2 : 4),

@@ -9,7 +9,7 @@ enum { ROWS_CHANNELS_MAX = 32 };
 
 static bool rows_path_merges(const conv_shape *s)
 {
-    return s->groups == 1 && s->dilation[2] == 1;
+    return s->groups == 1 && s->dilation[2] == 1 && !gemm_unit_splits(s->unit);
 }
 
 static gemm_shape product_of(const conv_shape *s, conv_path path)
@@ -142,7 +142,9 @@ int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTIC
      * at one distance; other inputs need it for their strides. */
     const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
     const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && (s->c_in <= ROWS_CHANNELS_MAX || set->set_up);
-    if (s->x_c != 1 || longer) count += path_tactics(isa, s, CONV_ROWS, out + count);
+    /* Or it pays since a pixel is then split once, and not for each tap. */
+    const bool is_split = set->split && s->kernel[0] * s->kernel[1] * s->kernel[2] > 1;
+    if (s->x_c != 1 || longer || is_split) count += path_tactics(isa, s, CONV_ROWS, out + count);
     /* Lines are copied from planes; of channels side by side it would take as long as the sums. */
     if (s->x_dim[2] == 1) count += conv_lines_tactics(isa, s, out + count);
     for (int i = 1; i < count; i++) { /* a short list: insertion keeps equals in order */

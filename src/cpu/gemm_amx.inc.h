@@ -10,6 +10,7 @@
  *
  * Who includes this defines, beside what gemm_end.inc.h wants and finds undefined afterwards:
  *   UNIT_TERMS         terms in a word
+ *   UNIT_PARTS         1; or of numbers that are sums of 2 or 3 how many (gemm_split.inc.h has what differs)
  *   UNIT_MUL(s, a, b)  s + a * b, of registers given by number
  *   UNIT_SUMS(p)       16 sums at p in a vector */
 #include "cpu/gemm_end.inc.h"
@@ -63,8 +64,25 @@ static inline __attribute__((always_inline)) bool UNIT_NAME(tile_narrow)(const g
 }
 #endif
 
-static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm_tile *t, const int high,
-                                                                      const int wide)
+#if UNIT_PARTS > 1
+static void UNIT_NAME(split_row)(void *to, int64_t plane, const float *src, int64_t n)
+{
+    split_row(to, plane, src, n, UNIT_PARTS);
+}
+static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
+                            int64_t col_stride)
+{
+    split_pack(dst, src, k, cols, width, row_stride, col_stride, UNIT_PARTS);
+}
+static inline __attribute__((always_inline)) void UNIT_NAME(tile_sums)(const gemm_tile *t, const int high,
+                                                                       const int wide)
+{
+    split_sums(t, high, wide, UNIT_PARTS);
+}
+#else
+/* The sums, in registers. */
+static inline __attribute__((always_inline)) void UNIT_NAME(tile_sums)(const gemm_tile *t, const int high,
+                                                                       const int wide)
 {
     const int64_t steps = amx_steps(t->k, UNIT_TERMS), each = amx_each(t->k, UNIT_TERMS), piece = 64 * each;
     const int32_t rows0 = high > 1 ? amx_first(t->rows) : t->rows, rows1 = t->rows - rows0;
@@ -73,10 +91,6 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
     _Alignas(64) char copy[2][16][64];
     amx_rows r0 = { .size = t->k * (4 / UNIT_TERMS), .each = 4 * each, .copy = copy[0] }, r1 = r0;
     r1.copy = copy[1];
-    _tile_zero(0);
-    if (wide > 1) _tile_zero(1);
-    if (wide > 2 || high > 1) _tile_zero(2);
-    if (wide > 3 || (high > 1 && wide > 1)) _tile_zero(3);
     for (int64_t tap = t->taps; tap > 0; tap--, from += t->rows) {
         amx_rows_begin(&r0, from, rows0);
         if (high > 1) amx_rows_begin(&r1, from + rows0, rows1);
@@ -105,7 +119,18 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
             }
         }
     }
+}
+#endif
 
+static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm_tile *t, const int high,
+                                                                      const int wide)
+{
+    const int32_t rows0 = high > 1 ? amx_first(t->rows) : t->rows;
+    _tile_zero(0);
+    if (wide > 1) _tile_zero(1);
+    if (wide > 2 || high > 1) _tile_zero(2);
+    if (wide > 3 || (high > 1 && wide > 1)) _tile_zero(3);
+    UNIT_NAME(tile_sums)(t, high, wide);
     const bool is_whole = t->cols == wide * 16 && !t->flags && !t->bias && !t->residual;
     _Alignas(64) float near[AMX_SUMS][16];
     float *c = is_whole ? t->c : near[0];
@@ -119,6 +144,9 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
         _tile_stored(2, below, 4 * ldc);
         if (wide > 1) _tile_stored(3, below + 16, 4 * ldc);
     }
+#if UNIT_PARTS > 1
+    if (!split_is_finite(c, ldc, t->rows, wide)) split_again(t, c, ldc, wide, UNIT_PARTS);
+#endif
     if (is_whole) return;
 #if UNIT_IS_NARROW
     if (UNIT_NAME(tile_narrow)(t, c, wide)) return;
@@ -153,6 +181,7 @@ static void UNIT_NAME(set_up)(int32_t rows, int64_t k, int32_t *state)
     amx_set_up(rows, amx_each(k, UNIT_TERMS), state);
 }
 
+#if UNIT_PARTS == 1
 /* Step after step, and in it the columns of each register; zeros as far as the last step reads. */
 static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                             int64_t col_stride)
@@ -172,6 +201,7 @@ static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols,
         }
     }
 }
+#endif
 
 static const gemm_tile_set UNIT_NAME(unit_set) = {
     .lanes = 16,
@@ -179,12 +209,18 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
     .step = AMX_WORDS,
     .rows_max = { 32, 32, 16, 16 },
     .pack = UNIT_NAME(pack),
+#if UNIT_PARTS > 1
+    .b_size = sizeof(float),
+    .parts = UNIT_PARTS,
+    .split = UNIT_NAME(split_row),
+#endif
     .any = { UNIT_NAME(tile_1), UNIT_NAME(tile_2), UNIT_NAME(tile_3), UNIT_NAME(tile_4) },
     .set_up = UNIT_NAME(set_up),
     .give_back = amx_give_back,
 };
 
 #undef UNIT_TERMS
+#undef UNIT_PARTS
 #undef UNIT_MUL
 #undef UNIT_SUMS
 #include "cpu/gemm_unit_off.inc.h"

@@ -10,7 +10,6 @@
 #include "cpu/integer.h"
 #include "cpu/level.h"
 #include "cpu/vm.h"
-#include <string.h>
 
 enum { SCRATCH_ALIGN = 64, POST_BYTES = 4096, NARROW_POST_BYTES = 12288 };
 
@@ -22,6 +21,8 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
     if (level == ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
     if (level == ISA_AVX512 && unit == GEMM_BF16_AMX) return level_avx512_amx_bf16;
     if (level == ISA_AVX512 && unit == GEMM_U8_AMX) return level_avx512_amx_u8;
+    if (level == ISA_AVX512 && unit == GEMM_F32_AMX) return level_avx512_amx_f32;
+    if (level == ISA_AVX512 && unit == GEMM_F32_AMX_SHORT) return level_avx512_amx_f32_short;
     if (level == ISA_AVX2 && unit == GEMM_U8_DOT) return level_avx2_vnni;
 #endif
 #if CPU_HAS_NEON
@@ -36,7 +37,7 @@ isa_features gemm_unit_needs(isa_level level, gemm_unit unit)
 {
     if (unit == GEMM_BF16_DOT) return level == ISA_NEON ? ISA_NEON_BF16 : ISA_BF16;
     if (unit == GEMM_U8_DOT) return level == ISA_NEON ? ISA_DOT : level == ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
-    if (unit == GEMM_BF16_AMX) return ISA_AMX_TILE | ISA_AMX_BF16 | ISA_BF16;
+    if (unit == GEMM_BF16_AMX || gemm_unit_splits(unit)) return ISA_AMX_TILE | ISA_AMX_BF16 | ISA_BF16;
     if (unit == GEMM_U8_AMX) return ISA_AMX_TILE | ISA_AMX_INT8;
     return unit == GEMM_U8_SUDOT ? ISA_I8MM : 0;
 }
@@ -65,10 +66,19 @@ int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit ou
     return count;
 }
 
+int64_t gemm_cuts(gemm_unit unit, int64_t k)
+{
+    enum { STEP_TERMS = 32 };
+    const int64_t cuts = k / GEMM_CUT + (k % GEMM_CUT != 0);
+    if (unit == GEMM_F32) return cuts;
+    return gemm_unit_splits(unit) && cuts && k % (STEP_TERMS * cuts) == 0 ? cuts : 0;
+}
+
 sinter_dtype gemm_unit_type(gemm_unit unit)
 {
     if (unit == GEMM_U8_PAIRS) return SINTER_DTYPE_I16;
-    return unit == GEMM_F32 ? SINTER_DTYPE_F32 : gemm_unit_is_integer(unit) ? SINTER_DTYPE_U8 : SINTER_DTYPE_BF16;
+    if (unit == GEMM_F32 || gemm_unit_splits(unit)) return SINTER_DTYPE_F32;
+    return gemm_unit_is_integer(unit) ? SINTER_DTYPE_U8 : SINTER_DTYPE_BF16;
 }
 
 const char *gemm_unit_name(gemm_unit unit)
@@ -81,6 +91,8 @@ const char *gemm_unit_name(gemm_unit unit)
         [GEMM_U8_DOT] = "u8_dot",
         [GEMM_U8_SUDOT] = "u8_sudot",
         [GEMM_BF16_AMX] = "bf16_amx",
+        [GEMM_F32_AMX] = "f32_amx",
+        [GEMM_F32_AMX_SHORT] = "f32_amx_short",
         [GEMM_U8_AMX] = "u8_amx",
         [GEMM_U8_PAIRS] = "u8_pairs",
         [GEMM_U8_NARROW] = "u8_narrow",
@@ -114,9 +126,11 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n)
 {
-    const gemm_grid none = {
-        .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors, .terms = set->terms, .step = set->step
-    };
+    const gemm_grid none = { .lanes = set->lanes,
+                             .width = (int64_t)set->lanes * t.vectors,
+                             .terms = set->terms,
+                             .step = set->step,
+                             .parts = gemm_parts_of(set) };
     gemm_grid g = none;
     g.m_tiles = ceil_div(m, t.rows);
     g.panels = ceil_div(n, g.width);
@@ -138,7 +152,8 @@ static int64_t panel_width(const gemm_grid *g, int64_t n, int64_t panel)
 int64_t gemm_panel_at(const gemm_grid *g, int64_t taps, int64_t k, int64_t n, int64_t panel)
 {
     if (panel == 0) return 0;
-    return taps * gemm_words_of(g->terms, g->step, k) * ((panel - 1) * g->width + panel_width(g, n, panel - 1));
+    return taps * g->parts * gemm_words_of(g->terms, g->step, k) *
+           ((panel - 1) * g->width + panel_width(g, n, panel - 1));
 }
 
 static size_t rows_size(gemm_tactic t, int64_t taps)
@@ -146,18 +161,23 @@ static size_t rows_size(gemm_tactic t, int64_t taps)
     return size_align(size_mul(size_mul((size_t)taps, t.rows), sizeof(const void *)), SCRATCH_ALIGN);
 }
 
-/* Rows of a copied A lie an odd number of cache lines apart, so no two collide in the L1 cache. */
-static int64_t copy_stride(int64_t words)
+/* Bytes of one part of a copied row: whole cache lines. */
+static int64_t copy_plane(const gemm_tile_set *set, int64_t k)
 {
-    return (words + 15) / 16 * 16 | 16;
+    return (gemm_words_of(set->terms, set->step, k) + 15) / 16 * 64;
+}
+
+/* Rows of a copied A lie an odd number of cache lines apart, so no two collide in the L1 cache. In bytes. */
+static int64_t copy_stride(const gemm_tile_set *set, int64_t k)
+{
+    return gemm_parts_of(set) * copy_plane(set, k) | 64;
 }
 
 /* Bytes of the copies of a register tile's rows. */
 static size_t copy_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k)
 {
     if (!t.copy_a) return 0;
-    const size_t row = size_mul((size_t)copy_stride(gemm_words(set, k)), sizeof(float));
-    return size_align(size_mul(size_mul((size_t)taps, t.rows), row), SCRATCH_ALIGN);
+    return size_align(size_mul(size_mul((size_t)taps, t.rows), (size_t)copy_stride(set, k)), SCRATCH_ALIGN);
 }
 
 /* Panels whose sums are drained at once. */
@@ -200,22 +220,46 @@ static void rows_gather(void *to, int64_t stride, const void *const *from, int32
 
 enum { GATHERED = 64 };
 
+/* Terms of a copied row: those of sets with parts are followed by zeros, to the end of the last word. */
+static int64_t copied_terms(const gemm_tile_set *set, int64_t k)
+{
+    return set->split ? set->terms * gemm_words_of(set->terms, set->step, k) : k;
+}
+
+/* Zeros behind each part of copied rows. */
+static void rows_fill(const gemm_core *core, int64_t rows, char *to)
+{
+    const gemm_tile_set *set = core->set;
+    const int64_t stride = copy_stride(set, core->k), plane = copy_plane(set, core->k);
+    const int64_t term = (int64_t)sizeof(float) / set->terms, left = copied_terms(set, core->k) - core->k;
+    to += core->k * term;
+    for (int64_t i = 0; i < rows && left; i++, to += stride) {
+        for (int64_t part = 0; part < gemm_parts_of(set); part++) memset(to + part * plane, 0, (size_t)(left * term));
+    }
+}
+
 /* Replaces row pointers by pointers to copies in `to`, in the type of the terms. */
 static void rows_copy(const gemm_core *core, int32_t rows, const void **from, char *to)
 {
-    const int64_t stride = copy_stride(gemm_words(core->set, core->k)) * (int64_t)sizeof(float);
-    const int64_t term = (int64_t)sizeof(float) / core->set->terms, size = core->a_size ? core->a_size : term;
+    const gemm_tile_set *set = core->set;
+    const int64_t stride = copy_stride(set, core->k), plane = copy_plane(set, core->k);
+    const int64_t term = (int64_t)sizeof(float) / set->terms, size = core->a_size ? core->a_size : term;
     const int64_t step = core->a_col;
+    if (set->split) rows_fill(core, core->taps * rows, to);
     if (step == 1) {
         for (int64_t i = 0; i < core->taps * rows; i++, to += stride) {
-            if (core->load) core->load(to, from[i], core->k);
-            else memcpy(to, from[i], (size_t)(core->k * size));
+            if (core->plane) { /* split before */
+                for (int64_t part = 0; part < gemm_parts_of(set); part++)
+                    memcpy(to + part * plane, (const char *)from[i] + part * core->plane, (size_t)(core->k * term));
+            } else {
+                gemm_terms_copy(set, core->load, to, plane, from[i], core->k, size);
+            }
             from[i] = to;
         }
         return;
     }
     for (int64_t tap = 0; tap < core->taps; tap++, from += rows, to += stride * rows) {
-        if (!core->load) {
+        if (!core->load && !set->split) {
             rows_gather(to, stride, from, rows, 0, core->k, step, size);
         } else {
             _Alignas(64) char part[GEMM_ROWS_MAX * GATHERED * sizeof(float)];
@@ -223,7 +267,8 @@ static void rows_copy(const gemm_core *core, int32_t rows, const void **from, ch
                 const int64_t count = i64_min(core->k - k, GATHERED);
                 rows_gather(part, GATHERED * size, from, rows, k, count, step, size);
                 for (int32_t i = 0; i < rows; i++)
-                    core->load(to + i * stride + k * term, part + i * GATHERED * size, count);
+                    gemm_terms_copy(set, core->load, to + i * stride + k * term, plane, part + i * GATHERED * size,
+                                    count, size);
             }
         }
         for (int32_t i = 0; i < rows; i++) from[i] = to + i * stride;
@@ -299,7 +344,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         .ldc = e->drain ? drain_ld : core->ldc,
         .ldr = e->ldr,
         .taps = 1,
-        .k = core->k,
+        .k = core->tactic.copy_a ? copied_terms(core->set, core->k) : core->k,
+        .plane = core->tactic.copy_a ? copy_plane(core->set, core->k) : core->plane,
         .at = core->at,
         .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                  (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
@@ -342,7 +388,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float) : c + col * c_size;
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
             t.residual = residual ? residual + col * residual_size : NULL;
-            t.b = b + tap_begin * words * width + core->b_begin * width;
+            t.b = b + tap_begin * words * width + gemm_words(core->set, core->b_begin) * width;
             if (core->b_depth) {
                 t.next = next_part(core, width, t.b, (panel_end - panel_begin) * words * width, i - tile_begin);
             } else {

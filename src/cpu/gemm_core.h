@@ -8,6 +8,8 @@
 
 #include "cpu/gemm.h"
 
+#include <string.h>
+
 /* Fills out[tap * rows + i] for rows [row, row + rows) of A. */
 typedef void gemm_rows_fn(const void *source, int64_t row, int32_t rows, const void **out);
 /* From a type in memory to that of a unit's terms; NULL where they are one, or where there is no way (false). */
@@ -26,6 +28,7 @@ typedef struct gemm_core {
     int64_t a_row, a_col; /* a_row: usual distance of rows, for prefetching only */
     gemm_load_fn *load;   /* NULL, or what converts rows as they are copied */
     int64_t a_size;       /* bytes of an element where rows lie; 0: those of a term */
+    int64_t plane;        /* of sets with parts: bytes from part to part; 0: rows are f32, and copied */
     const void *b;        /* packed, panel 0                          */
     int64_t b_depth;      /* 0, or terms of the packed matrix, of which [b_begin, b_begin + k) are multiplied */
     int64_t b_begin;
@@ -48,6 +51,7 @@ typedef struct gemm_grid {
     int64_t m_tiles, panels, m_blocks, n_blocks;
     int64_t lanes, width; /* words of a vector and of a full panel */
     int64_t terms, step;  /* in a word; gemm_tile_set.step         */
+    int64_t parts;        /* gemm_tile_set.parts; 1 at least       */
 } gemm_grid;
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n);
@@ -65,13 +69,30 @@ static inline const gemm_tile_set *gemm_set_of(isa_level isa, gemm_tactic t)
 {
     return gemm_unit_set(isa, (gemm_unit)t.unit);
 }
+static inline int64_t gemm_parts_of(const gemm_tile_set *set)
+{
+    return set->parts ? set->parts : 1;
+}
 /* Words of K. */
 static inline int64_t gemm_words(const gemm_tile_set *set, int64_t k)
 {
-    return gemm_words_of(set->terms, set->step, k);
+    return gemm_parts_of(set) * gemm_words_of(set->terms, set->step, k);
 }
 
-/* Where word `word` of column `col` lies in a packed panel so many words wide, in words (gemm_tile.b). */
+/* How many parts K is cut into, GEMM_CUT terms each at most; 0: this unit cannot cut it. Steps are whole. */
+int64_t gemm_cuts(gemm_unit unit, int64_t k);
+
+/* Copies n adjacent elements of A as terms: split, converted by `load`, or as they are, of `size` bytes. */
+static inline void gemm_terms_copy(const gemm_tile_set *set, gemm_load_fn *load, char *to, int64_t plane,
+                                   const void *from, int64_t n, int64_t size)
+{
+    if (set->split) set->split(to, plane, from, n);
+    else if (load) load(to, from, n);
+    else memcpy(to, from, (size_t)(n * size));
+}
+
+/* Where word `word` of column `col` lies in a packed panel so many words wide, in words (gemm_tile.b). Of
+ * sets without parts. */
 static inline int64_t gemm_word_at(const gemm_tile_set *set, int64_t k, int64_t width, int64_t word, int64_t col)
 {
     if (set->step <= 1) return word * width + col;

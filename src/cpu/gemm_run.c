@@ -207,7 +207,8 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
 static int64_t gemm_parts(const gemm_params *p)
 {
     if (!p->tactic.cut || p->b_raw || p->codes || p->epilogue.drain || p->k <= GEMM_CUT) return 1;
-    return p->k / GEMM_CUT + (p->k % GEMM_CUT != 0);
+    const int64_t cuts = gemm_cuts((gemm_unit)p->tactic.unit, p->k);
+    return cuts ? cuts : 1;
 }
 
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)

@@ -71,11 +71,13 @@ static double unit_cost(gemm_unit unit)
 
 /* The same by matrix registers, in which every step takes as long whatever they hold. B comes from L2 unless it is
  * small. Registers of A whose rows do not lie at one distance are copied for each panel. */
-static double amx_cost(const gemm_shape *s, gemm_tactic t, double steps, int64_t rows, int64_t vectors)
+static double amx_cost(const gemm_shape *s, gemm_tactic t, int64_t parts, double steps, int64_t rows, int64_t vectors)
 {
     enum { HIGH = 16, NEAR = 24 };
     const int64_t high = rows > HIGH ? 2 : 1, each = (rows + high - 1) / high;
-    const double product = 32.0 * (double)(high * vectors);
+    /* Of numbers in two or three parts three or six products are made, where two or three times as many steps are
+     * counted. */
+    const double product = 16.0 * (1.0 + (double)parts) * (double)(high * vectors);
     const double loads = 24.0 * (double)high + (steps * (double)vectors > NEAR ? 44.0 : 28.0) * (double)vectors;
     double copied = 0;
     if (s->line && !t.copy_a) {
@@ -88,7 +90,7 @@ static double amx_cost(const gemm_shape *s, gemm_tactic t, double steps, int64_t
 
 static bool can_cut(const gemm_shape *s)
 {
-    return s->is_cut && s->unit == GEMM_F32 && s->taps == 1 && !s->b_raw;
+    return s->is_cut && gemm_cuts(s->unit, s->k) && s->taps == 1 && !s->b_raw;
 }
 
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
@@ -106,8 +108,8 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
         const double count = (double)(high ? g.rows_extra : g.m_tiles - g.rows_extra);
         if (set->set_up) {
             const double steps = ceil((double)gemm_words(set, s->k) / set->step) * (double)s->taps;
-            step += count * (double)full * amx_cost(s, t, steps, rows, t.vectors);
-            if (rest) step += count * amx_cost(s, t, steps, rows, rest);
+            step += count * (double)full * amx_cost(s, t, g.parts, steps, rows, t.vectors);
+            if (rest) step += count * amx_cost(s, t, g.parts, steps, rows, rest);
             continue;
         }
         step += count * (double)full * step_cost(rows, t.vectors) * scale;
@@ -213,8 +215,9 @@ static void add_cut(candidates *c, isa_level isa, const gemm_shape *s, gemm_tact
 {
     enum { HIGH = 96 };
     if (!can_cut(s) || s->k < DEEP) return;
-    const int64_t parts = s->k / GEMM_CUT + (s->k % GEMM_CUT != 0), lanes = gemm_set_of(isa, t)->lanes;
-    const int64_t panel = s->k / parts * t.vectors * lanes * (int64_t)sizeof(float);
+    const gemm_tile_set *set = gemm_set_of(isa, t);
+    const int64_t panel =
+        gemm_words(set, s->k / gemm_cuts(s->unit, s->k)) * t.vectors * set->lanes * (int64_t)sizeof(float);
     t.cut = 1;
     t.block_m = (uint16_t)(HIGH / t.rows);
     t.block_n = block_of(bytes, panel, panels);

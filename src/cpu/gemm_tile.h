@@ -38,6 +38,10 @@ typedef enum gemm_unit {
     /* As GEMM_U8, where the products of two neighbours fit in 16 bits together: B is narrow (integer_is_narrow). No
      * tactic names it: a constant B is packed so instead of for GEMM_U8_PAIRS where it is narrow. */
     GEMM_U8_NARROW,
+    /* f32 by tdpbf16ps: a number is the sum of three of bf16, and of the nine products of two numbers the six largest
+     * are summed. Parts below 2^-126 are 0. */
+    GEMM_F32_AMX,
+    GEMM_F32_AMX_SHORT, /* the same of two of bf16 and three products: as exact as 16 bits */
     GEMM_UNITS
 } gemm_unit;
 
@@ -55,7 +59,7 @@ enum {
 typedef struct gemm_tile {
     const void *const *a; /* [taps][rows]: where the terms of each tap and row begin                  */
     const void *b;        /* panel [taps][words of k][vectors * lanes]; zeros past `cols` and past k. */
-                          /* Of sets with steps: [taps][steps][vectors][words of a step][lanes]       */
+                          /* Of sets with steps: [taps][steps][vectors][parts][words of a step][lanes] */
     void *c;
     const void *bias;     /* NULL or [cols]                                                           */
     const void *residual; /* NULL or rows of `ldr`                                                    */
@@ -63,6 +67,7 @@ typedef struct gemm_tile {
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
     const char *next;     /* NULL, or what is read after this tile: units prefetch it, but for widening ones */
+    int64_t plane;        /* of sets with parts: bytes from the first parts of a row of A to the second ones */
     const char *line;     /* of `lines` kernels, instead of a: term i of row r lies at                */
     const int64_t *at;    /* line + at[i] + r * step terms                                            */
     int32_t rows;
@@ -74,6 +79,8 @@ typedef struct gemm_tile {
 typedef void gemm_tile_fn(const gemm_tile *t);
 /* Converts n adjacent elements of A to terms. */
 typedef void gemm_load_fn(void *dst, const void *src, int64_t n);
+/* Splits n adjacent numbers of A into parts, `plane` bytes apart. */
+typedef void gemm_split_fn(void *to, int64_t plane, const float *src, int64_t n);
 /* Packs b[k][j] at src[k * row_stride + j * col_stride], of the unit's own type, into dst[word of k][width]; zeros past
  * `cols` and past k. Strides are in elements. */
 typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
@@ -93,6 +100,9 @@ typedef struct gemm_tile_set {
     int32_t terms;                      /* in a word         */
     int32_t b_size;                     /* bytes of a term of B before it is packed; 0: those of a term */
     int32_t step;                       /* words of K at most that are multiplied at once; 0: 1 */
+    int32_t parts;                      /* numbers that stand for one of A or B; 0: 1. All first parts of a row lie
+                                         * together, and all second ones */
+    gemm_split_fn *split;               /* of sets with parts */
     int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1); 0: none */
     gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_UNIT_ROWS + 1];
     /* The same for panels of which half the last vector is enough; NULL where there is none. */
@@ -111,7 +121,8 @@ typedef struct gemm_tile_set {
 
 #if CPU_HAS_X86
 extern const gemm_tile_set *const level_avx2_vnni, *const level_avx512_vnni, *const level_avx512_bf16;
-extern const gemm_tile_set *const level_avx512_amx_bf16, *const level_avx512_amx_u8;
+extern const gemm_tile_set *const level_avx512_amx_bf16, *const level_avx512_amx_u8, *const level_avx512_amx_f32,
+    *const level_avx512_amx_f32_short;
 #endif
 #if CPU_HAS_NEON
 extern const gemm_tile_set *const level_neon_dot, *const level_neon_i8mm, *const level_neon_bf16;
@@ -125,11 +136,14 @@ isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
  * number: 2 where the first is by matrix registers or widens its operands before, since another unit is faster for some
  * shapes, else 1. exact: only units that take no number for another. */
 int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit out[2]);
+/* Whether a unit splits numbers into parts. */
+static inline bool gemm_unit_splits(gemm_unit unit) { return unit == GEMM_F32_AMX || unit == GEMM_F32_AMX_SHORT; }
 /* Whether a unit takes subnormal numbers for 0. */
 static inline bool gemm_unit_flushes(gemm_unit unit) { return unit == GEMM_BF16_DOT || unit == GEMM_BF16_AMX; }
 /* Type of the terms in A. */
 sinter_dtype gemm_unit_type(gemm_unit unit);
-/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx", "u8_pairs", "u8_narrow". */
+/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx", "u8_pairs", "u8_narrow", "f32_amx",
+ * "f32_amx_short". */
 const char *gemm_unit_name(gemm_unit unit);
 
 static inline bool gemm_unit_is_integer(gemm_unit unit)

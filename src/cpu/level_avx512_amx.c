@@ -81,6 +81,7 @@ typedef struct amx_rows {
     int64_t done, size, each; /* bytes of a row: loaded so far; all; of a step */
     const char *at;           /* what to load, and the distance of its rows */
     int64_t stride;
+    int64_t plane;    /* bytes to the part that is loaded         */
     char (*copy)[64]; /* room for 16 rows, aligned */
 } amx_rows;
 
@@ -109,14 +110,14 @@ static inline void amx_rows_next(amx_rows *r)
     const int64_t at = r->done, left = r->size - at;
     r->done = at + r->each;
     if (r->is_even && left >= r->each) {
-        r->at = (const char *)r->from[0] + at;
+        r->at = (const char *)r->from[0] + at + r->plane;
         r->stride = r->distance;
         return;
     }
     const __mmask64 there = UINT64_MAX >> (64 - (left < r->each ? left : r->each));
     AMX_FENCE();
     for (int32_t i = 0; i < r->count; i++)
-        _mm512_store_si512(r->copy[i], _mm512_maskz_loadu_epi8(there, (const char *)r->from[i] + at));
+        _mm512_store_si512(r->copy[i], _mm512_maskz_loadu_epi8(there, (const char *)r->from[i] + at + r->plane));
     AMX_FENCE();
     r->at = r->copy[0];
     r->stride = 64;
@@ -129,6 +130,7 @@ static inline void bf16_store(uint16_t *p, vec v)
 
 #define UNIT bf16_amx
 #define UNIT_TERMS 2
+#define UNIT_PARTS 1
 #define UNIT_MUL(s, a, b) _tile_dpbf16ps(s, a, b)
 #define UNIT_SUMS(p) v_load(p)
 #define UNIT_IS_INTEGER 0
@@ -138,20 +140,42 @@ static inline void bf16_store(uint16_t *p, vec v)
 
 #define UNIT u8_amx
 #define UNIT_TERMS 4
+#define UNIT_PARTS 1
 #define UNIT_MUL(s, a, b) _tile_dpbusd(s, a, b)
 #define UNIT_SUMS(p) v_bits(v_load(p))
 #define UNIT_IS_INTEGER 1
 #define UNIT_IS_NARROW 0
 #include "cpu/gemm_amx.inc.h"
 
+#include "cpu/gemm_split.inc.h"
+
+#define UNIT f32_amx
+#define UNIT_TERMS 2
+#define UNIT_PARTS 3
+#define UNIT_SUMS(p) v_load(p)
+#define UNIT_IS_INTEGER 0
+#define UNIT_IS_NARROW 0
+#include "cpu/gemm_amx.inc.h"
+
+#define UNIT f32_amx_short
+#define UNIT_TERMS 2
+#define UNIT_PARTS 2
+#define UNIT_SUMS(p) v_load(p)
+#define UNIT_IS_INTEGER 0
+#define UNIT_IS_NARROW 0
+#include "cpu/gemm_amx.inc.h"
+
 const gemm_tile_set *const level_avx512_amx_bf16 = &unit_set_bf16_amx;
 const gemm_tile_set *const level_avx512_amx_u8 = &unit_set_u8_amx;
+const gemm_tile_set *const level_avx512_amx_f32 = &unit_set_f32_amx;
+const gemm_tile_set *const level_avx512_amx_f32_short = &unit_set_f32_amx_short;
 
 /* Linux gives the registers to a process that asks; threads that it has and will have may then use them. */
 isa_features level_avx512_amx_permitted(isa_features has)
 {
 #if defined(EMULATED_AMX)
-    return has | ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8;
+    return has | ISA_FP16 | ISA_AMX_TILE | ISA_AMX_BF16 |
+           ISA_AMX_INT8; /* no CPU with them lacks FP16; nothing uses it */
 #elif defined(SYS_arch_prctl)
     enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
     if (has & ISA_AMX_TILE && !syscall(SYS_arch_prctl, REQUEST, TILE_DATA)) return has;

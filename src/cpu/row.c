@@ -83,7 +83,16 @@ int row_units_of(sinter_dtype operand, const kernel_target *t, gemm_unit out[2])
 bool row_unit_fits(sinter_dtype operand, uint32_t unit)
 {
     const sinter_dtype type = operand == SINTER_DTYPE_BF16 ? operand : SINTER_DTYPE_F32;
-    return unit < GEMM_UNITS && gemm_unit_type((gemm_unit)unit) == type;
+    return unit < GEMM_UNITS && gemm_unit_type((gemm_unit)unit) == type && !gemm_unit_splits((gemm_unit)unit);
+}
+
+const char *row_split_reject(const problem *p, const kernel_target *t)
+{
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    const isa_level level = (isa_level)t->isa;
+    REJECT_UNLESS(gemm_unit_set(level, GEMM_F32_AMX) && !(gemm_unit_needs(level, GEMM_F32_AMX) & ~t->features),
+                  "no matrix registers");
+    return NULL;
 }
 
 const char *row_unit_reject(const problem *p)

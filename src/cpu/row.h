@@ -38,6 +38,8 @@ int       row_units_of(sinter_dtype operand, const kernel_target *t, gemm_unit o
 bool      row_unit_fits(sinter_dtype operand, uint32_t unit);
 /* NULL where both anchors are f32 and so is the result, or both are bf16 and the result is any float. */
 const char *row_unit_reject(const problem *p);
+/* NULL for f32 where the CPU has the units that split numbers (GEMM_F32_AMX). */
+const char *row_split_reject(const problem *p, const kernel_target *t);
 
 /* NULL parallel runs everything in the caller. body: as parallel's. */
 void row_parallel(const kernel_run *r, int64_t count,

@@ -72,6 +72,7 @@ static conv_shape shape_in(const problem *p, row_bound b, uint32_t unit)
 {
     conv_shape s = row_conv_shape(p, b);
     s.unit = (gemm_unit)unit;
+    s.is_converted = gemm_unit_splits(s.unit);
     return s;
 }
 
@@ -222,6 +223,91 @@ const kernel cpu_conv = {
     .reject = dense_reject,
     .tactics = tactics,
     .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+/* ---- in numbers that are split ---- */
+
+/* With fewer terms or columns most of what the registers hold is empty. */
+enum { SPLIT_LEAST = 16 };
+
+static const char *split_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = reject(p, t);
+    if (!why) why = row_split_reject(p, t);
+    if (why) return why;
+    const conv_shape s = row_conv_shape(p, AT_OPT);
+    REJECT_UNLESS(s.c_in / s.groups >= SPLIT_LEAST && s.c_out / s.groups >= SPLIT_LEAST, "has few channels");
+    return NULL;
+}
+
+static void split_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
+{
+    conv_tactic list[CONV_TACTICS_MAX];
+    conv_shape s = shape_in(p, AT_OPT, unit);
+    s.cache = t->cache_l2;
+    row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+}
+
+static bool split_check(const problem *p, const tactic *t, gemm_unit unit)
+{
+    const conv_shape s = shape_in(p, AT_OPT, unit);
+    return row_tactic_check(t, sizeof(conv_tactic)) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void split_long_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    split_tactics(p, t, GEMM_F32_AMX, out);
+}
+
+static void split_short_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    split_tactics(p, t, GEMM_F32_AMX_SHORT, out);
+}
+
+static bool split_long_check(const problem *p, const tactic *t)
+{
+    return split_check(p, t, GEMM_F32_AMX);
+}
+
+static bool split_short_check(const problem *p, const tactic *t)
+{
+    return split_check(p, t, GEMM_F32_AMX_SHORT);
+}
+
+const kernel cpu_conv_split = {
+    .name = "cpu_conv_split",
+    .abi = 1,
+    .out_strides = STRIDES_ROWS,
+    .numerics = KERNEL_TRANSFORMED,
+    .reject = split_reject,
+    .tactics = split_long_tactics,
+    .check = split_long_check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+const kernel cpu_conv_split_short = {
+    .name = "cpu_conv_split_short",
+    .abi = 1,
+    .out_strides = STRIDES_ROWS,
+    .numerics = KERNEL_RELAXED,
+    .reject = split_reject,
+    .tactics = split_short_tactics,
+    .check = split_short_check,
     .print = print,
     .cost_ns = cost_ns,
     .workspace = workspace,

@@ -65,6 +65,7 @@ static gemm_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
                      .k = row_size(x->dim[k], b),
                      .taps = 1,
                      .b_raw = !is_packed(p) || p->weight,
+                     .is_converted = gemm_unit_splits(unit),
                      .is_cut = true,
                      .unit = unit };
     if (is_packed(p))
@@ -317,6 +318,91 @@ const kernel cpu_gemm = {
     .reject = reject,
     .tactics = tactics,
     .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+/* ---- in numbers that are split ---- */
+
+/* With fewer rows or terms most of what the registers hold is empty. */
+enum { SPLIT_ROWS_LEAST = 8, SPLIT_TERMS_LEAST = 16 };
+
+static const char *split_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = reject(p, t);
+    if (!why) why = row_split_reject(p, t);
+    if (why) return why;
+    const gemm_shape s = shape_of(p, AT_MAX, GEMM_F32_AMX);
+    REJECT_UNLESS(s.m >= SPLIT_ROWS_LEAST && s.k >= SPLIT_TERMS_LEAST, "has few rows or terms");
+    return NULL;
+}
+
+static void split_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
+{
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    gemm_shape s = shape_of(p, AT_OPT, unit);
+    s.cache = t->cache_l2;
+    row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+}
+
+static bool split_check(const problem *p, const tactic *t, gemm_unit unit)
+{
+    const gemm_shape s = shape_of(p, AT_OPT, unit);
+    return row_tactic_check(t, sizeof(gemm_tactic)) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void split_long_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    split_tactics(p, t, GEMM_F32_AMX, out);
+}
+
+static void split_short_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    split_tactics(p, t, GEMM_F32_AMX_SHORT, out);
+}
+
+static bool split_long_check(const problem *p, const tactic *t)
+{
+    return split_check(p, t, GEMM_F32_AMX);
+}
+
+static bool split_short_check(const problem *p, const tactic *t)
+{
+    return split_check(p, t, GEMM_F32_AMX_SHORT);
+}
+
+const kernel cpu_gemm_split = {
+    .name = "cpu_gemm_split",
+    .abi = 1,
+    .out_strides = STRIDES_ROWS,
+    .numerics = KERNEL_TRANSFORMED,
+    .reject = split_reject,
+    .tactics = split_long_tactics,
+    .check = split_long_check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+const kernel cpu_gemm_split_short = {
+    .name = "cpu_gemm_split_short",
+    .abi = 1,
+    .out_strides = STRIDES_ROWS,
+    .numerics = KERNEL_RELAXED,
+    .reject = split_reject,
+    .tactics = split_short_tactics,
+    .check = split_short_check,
     .print = print,
     .cost_ns = cost_ns,
     .workspace = workspace,

@@ -104,6 +104,11 @@ isa_choice kernel_machine(void)
     return machine;
 }
 
+bool kernel_is_for_machine(const kernel *k)
+{
+    return !strstr(k->name, "_split") || kernel_machine().features & ISA_AMX_TILE;
+}
+
 void kernel_new_tactics(tactic_sink *list, tactic_sink *before)
 {
     const tactic_sink all = *list;

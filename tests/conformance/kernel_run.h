@@ -14,6 +14,8 @@ const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const
 
 /* What isa_detect() says, asked once: in a virtual machine that takes longer than a case. */
 isa_choice kernel_machine(void);
+/* Kernels of matrix registers alone take no problem on a machine without. */
+bool kernel_is_for_machine(const kernel *k);
 
 /* Instruction sets that differ by features alone give many of the same tactics, which one run of each covers. Leaves in
  * `list` what is not in `before`, which becomes the whole list. */
