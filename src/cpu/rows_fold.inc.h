@@ -46,7 +46,7 @@ INLINE bool fold_any(fold_i64 m)
     typedef type pick_v_##name __attribute__((vector_size(FOLD_BYTES)));                                               \
     INLINE pick_v_##name name(pick_v_##name a, pick_v_##name b)                                                        \
     {                                                                                                                  \
-        pick_v_##name y;                                                                                               \
+        pick_v_##name y = a;                                                                                           \
         for (size_t i = 0; i < FOLD_BYTES / sizeof(type); i++) y[i] = a[i] over b[i] ? a[i] : b[i];                    \
         return y;                                                                                                      \
     }

@@ -22,10 +22,22 @@ bool work_is_small(const lowering *l, uint32_t rank, const dim *d)
     return count <= host_elements_max;
 }
 
+/* Types under a byte, but for weights: no kernel of a device with its own memory has them. */
+static bool is_under_byte(const lowering *l, const work *w)
+{
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        const bool is_there = w->in[i] && !lower_is_const(l, w->in[i]);
+        if (is_there && sinter_dtype_bits(l->p->value.at[w->in[i]].dtype) < 8) return true;
+    }
+    for (uint32_t i = 0; i < w->count_out; i++)
+        if (w->out[i].dtype != SINTER_DTYPE_NONE && sinter_dtype_bits(w->out[i].dtype) < 8) return true;
+    return false;
+}
+
 bool work_is_for_host(const lowering *l, const work *w)
 {
     if (!l->o->backend->copy) return false;
-    if (w->is_counting) return true;
+    if (w->is_counting || is_under_byte(l, w)) return true;
     bool is_any = false;
     for (uint32_t i = 0; i < w->count_in; i++) {
         if (!w->in[i] || lower_is_const(l, w->in[i])) continue;
