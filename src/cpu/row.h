@@ -33,7 +33,8 @@ void row_print_isa(const tactic *t, text *out);
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out);
 /* The same of a tactic whose products are of that unit. */
 sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out);
-/* Units for two operands of one type on the target, as gemm_units_best; whether a tactic's unit is for that type. */
+/* Units for two operands of one type on the target, as gemm_units_best; whether a tactic's unit is for that type. Units
+ * that split numbers are not: these belong to kernels of their own. */
 int       row_units_of(sinter_dtype operand, const kernel_target *t, gemm_unit out[2]);
 bool      row_unit_fits(sinter_dtype operand, uint32_t unit);
 /* NULL where both anchors are f32 and so is the result, or both are bf16 and the result is any float. */

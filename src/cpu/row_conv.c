@@ -76,30 +76,37 @@ static conv_shape shape_in(const problem *p, row_bound b, uint32_t unit)
     return s;
 }
 
-static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+static void unit_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
 {
     conv_tactic list[CONV_TACTICS_MAX];
+    conv_shape s = shape_in(p, AT_OPT, unit);
+    s.cache = t->cache_l2;
+    row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+}
+
+static bool unit_check(const problem *p, const tactic *t, gemm_unit unit)
+{
+    const conv_shape s = shape_in(p, AT_OPT, unit);
+    return row_tactic_check(t, sizeof(conv_tactic)) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
     gemm_unit units[2];
     const int count = row_units_of(p->in[0].dtype, t, units);
-    for (int i = 0; i < count; i++) {
-        conv_shape s = shape_in(p, AT_OPT, units[i]);
-        s.cache = t->cache_l2;
-        row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
-    }
+    for (int i = 0; i < count; i++) unit_tactics(p, t, units[i], out);
     /* Groups that fill half a vector or less do as well with vectors of half the size. */
-    conv_shape s = shape_in(p, AT_OPT, units[0]);
-    s.cache = t->cache_l2;
+    const conv_shape s = shape_in(p, AT_OPT, units[0]);
     if (t->isa != ISA_AVX512 || s.unit != GEMM_F32 || s.c_out / s.groups > NARROW_LANES) return;
     kernel_target narrow = *t;
     narrow.isa = ISA_AVX2;
-    row_tactics_add(&narrow, list, conv_tactics(ISA_AVX2, &s, list), sizeof *list, out);
+    unit_tactics(p, &narrow, units[0], out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const conv_shape s = shape_in(p, AT_OPT, tactic_of(t).gemm.unit);
-    return row_tactic_check(t, sizeof(conv_tactic)) && row_unit_fits(p->in[0].dtype, s.unit) &&
-           !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+    const gemm_unit unit = (gemm_unit)tactic_of(t).gemm.unit;
+    return row_unit_fits(p->in[0].dtype, unit) && unit_check(p, t, unit);
 }
 
 static void print(const tactic *t, text *out)
@@ -248,38 +255,24 @@ static const char *split_reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
-static void split_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
-{
-    conv_tactic list[CONV_TACTICS_MAX];
-    conv_shape s = shape_in(p, AT_OPT, unit);
-    s.cache = t->cache_l2;
-    row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
-}
-
-static bool split_check(const problem *p, const tactic *t, gemm_unit unit)
-{
-    const conv_shape s = shape_in(p, AT_OPT, unit);
-    return row_tactic_check(t, sizeof(conv_tactic)) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
-}
-
 static void split_long_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    split_tactics(p, t, GEMM_F32_AMX, out);
+    unit_tactics(p, t, GEMM_F32_AMX, out);
 }
 
 static void split_short_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    split_tactics(p, t, GEMM_F32_AMX_SHORT, out);
+    unit_tactics(p, t, GEMM_F32_AMX_SHORT, out);
 }
 
 static bool split_long_check(const problem *p, const tactic *t)
 {
-    return split_check(p, t, GEMM_F32_AMX);
+    return unit_check(p, t, GEMM_F32_AMX);
 }
 
 static bool split_short_check(const problem *p, const tactic *t)
 {
-    return split_check(p, t, GEMM_F32_AMX_SHORT);
+    return unit_check(p, t, GEMM_F32_AMX_SHORT);
 }
 
 const kernel cpu_conv_split = {

@@ -107,23 +107,30 @@ static const char *reject(const problem *p, const kernel_target *t)
     return why ? why : product_reject(p);
 }
 
-static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+static void unit_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX];
+    gemm_shape s = shape_of(p, AT_OPT, unit);
+    s.cache = t->cache_l2;
+    row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+}
+
+static bool unit_check(const problem *p, const tactic *t, gemm_unit unit)
+{
+    const gemm_shape s = shape_of(p, AT_OPT, unit);
+    return row_tactic_check(t, sizeof(gemm_tactic)) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
     gemm_unit units[2];
     const int count = row_units_of(p->in[0].dtype, t, units);
-    for (int i = 0; i < count; i++) {
-        gemm_shape s = shape_of(p, AT_OPT, units[i]);
-        s.cache = t->cache_l2;
-        row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
-    }
+    for (int i = 0; i < count; i++) unit_tactics(p, t, units[i], out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
-    return row_tactic_check(t, sizeof(gemm_tactic)) && row_unit_fits(p->in[0].dtype, s.unit) &&
-           !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+    return row_unit_fits(p->in[0].dtype, unit_of(t)) && unit_check(p, t, unit_of(t));
 }
 
 static void print(const tactic *t, text *out)
@@ -343,38 +350,24 @@ static const char *split_reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
-static void split_tactics(const problem *p, const kernel_target *t, gemm_unit unit, tactic_sink *out)
-{
-    gemm_tactic list[GEMM_TACTICS_MAX];
-    gemm_shape s = shape_of(p, AT_OPT, unit);
-    s.cache = t->cache_l2;
-    row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
-}
-
-static bool split_check(const problem *p, const tactic *t, gemm_unit unit)
-{
-    const gemm_shape s = shape_of(p, AT_OPT, unit);
-    return row_tactic_check(t, sizeof(gemm_tactic)) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
-}
-
 static void split_long_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    split_tactics(p, t, GEMM_F32_AMX, out);
+    unit_tactics(p, t, GEMM_F32_AMX, out);
 }
 
 static void split_short_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    split_tactics(p, t, GEMM_F32_AMX_SHORT, out);
+    unit_tactics(p, t, GEMM_F32_AMX_SHORT, out);
 }
 
 static bool split_long_check(const problem *p, const tactic *t)
 {
-    return split_check(p, t, GEMM_F32_AMX);
+    return unit_check(p, t, GEMM_F32_AMX);
 }
 
 static bool split_short_check(const problem *p, const tactic *t)
 {
-    return split_check(p, t, GEMM_F32_AMX_SHORT);
+    return unit_check(p, t, GEMM_F32_AMX_SHORT);
 }
 
 const kernel cpu_gemm_split = {

@@ -382,7 +382,7 @@ static void fold_runs(const record *r, char *acc, const char *from, int64_t coun
         for (int64_t k = 0, n; r->is_cols && k < run->dim; k += n) {
             n = run->dim - k < some ? run->dim - k : some;
             for (int64_t m = 0; m < n; m++)
-                r->widen(wide + m * count, x + (k + m) * run->in * r->size, count, 1); /* both of 64 bits */
+                r->widen(wide + m * count, x + (k + m) * run->in * r->size, count, 1); /* to i64 or f64 */
             r->folds(acc, wide, n, count, count, 1);
         }
         for (int64_t c = 0; !r->is_cols && c < count; c++, x += r->inner.in * r->size)
