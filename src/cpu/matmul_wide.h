@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul_wide.h - products of matrices of f64 and of integers, one set an instruction set. Integers wrap. */
+/* matmul_wide.h - products of matrices of f64 and of integers, and of f32 with a vector, one set an instruction set.
+ * Integers wrap. */
 #ifndef CPU_MATMUL_WIDE_H
 #define CPU_MATMUL_WIDE_H
 
@@ -14,6 +15,7 @@ typedef struct matmul_wide {
 } matmul_wide;
 
 typedef void matmul_wide_fn(const matmul_wide *p);
-typedef struct matmul_wide_set { matmul_wide_fn *f64, *of_32, *of_64; } matmul_wide_set;
+/* thin: of f32, where m or n is 1. */
+typedef struct matmul_wide_set { matmul_wide_fn *f64, *of_32, *of_64, *thin; } matmul_wide_set;
 
 #endif
