@@ -211,9 +211,11 @@ static void copy_rows(const record *r, float *to, const float *x, int64_t rows)
         r->set->split(to + pad % 2 * b->part + pad / 2, to + (pad + 1) % 2 * b->part + (pad + 1) / 2, b->row, x,
                       s->x_dim[1], rows, n);
     } else {
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t c = 0; c < n; c++)
-                to[i * b->row + (pad + c) % step * b->part + (pad + c) / step] = x[i * s->x_dim[1] + c];
+        for (int64_t c = 0; c < step && c < n; c++) {
+            float *part = to + (pad + c) % step * b->part + (pad + c) / step;
+            for (int64_t i = 0; i < rows; i++)
+                for (int64_t k = c, at = 0; k < n; k += step, at++) part[i * b->row + at] = x[i * s->x_dim[1] + k];
+        }
     }
 }
 
@@ -225,8 +227,8 @@ static void inside(const conv_shape *s, int axis, int64_t at, int64_t rows, int6
     *stop = behind < rows ? behind > *first ? behind : *first : rows;
 }
 
-/* Results [deep, deep + bands' size) x [high, …) of one plane. */
-static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int64_t high)
+/* Results [deep, deep + bands' size) x [high, …) of one plane. is_first: what they read is not in the copy yet. */
+static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int64_t high, bool is_first)
 {
     const record *r = j->r;
     const conv_shape *s = &r->shape;
@@ -236,7 +238,7 @@ static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int
     const int64_t at[2] = { deep * s->stride[0], high * s->stride[1] };
     int64_t first[2], stop[2];
     for (int i = 0; i < 2; i++) inside(s, i, at[i], b->rows[i], &first[i], &stop[i]);
-    for (int64_t d = first[0]; d < stop[0]; d++)
+    for (int64_t d = first[0]; is_first && d < stop[0]; d++)
         copy_rows(r, copy + (d * b->rows[1] + first[1]) * b->row,
                   x + (at[0] + d - s->pad[0]) * s->x_dim[0] + (at[1] + first[1] - s->pad[1]) * s->x_dim[1],
                   stop[1] - first[1]);
@@ -278,7 +280,8 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         stop = first + planes < end ? first + planes : end;
         memset(copy, 0, (size_t)band_size(&r->band) * sizeof *copy);
         for (int64_t plane = i - first; plane < stop - first; plane++)
-            run_band(j, copy, plane, place / high * r->band.out[0], place % high * r->band.out[1]);
+            run_band(j, copy, plane, place / high * r->band.out[0], place % high * r->band.out[1],
+                     plane == i - first || plane % r->multiplier == 0);
     }
 }
 
