@@ -275,6 +275,12 @@ static void single(const move_plan *p, char *dst, const char *src, int64_t n)
     }
 }
 
+/* Where a block from `at` on begins: the last one overlaps the one before, so that all are whole. */
+static int64_t block_begin(int64_t at, int64_t step, int64_t n)
+{
+    return n - at < step && n > step ? n - step : at;
+}
+
 /* Elements [begin, end) of the last axis at one outer position. */
 static void inner(const move_plan *p, char *dst, const char *src, int64_t begin, int64_t end)
 {
@@ -288,10 +294,11 @@ static void inner(const move_plan *p, char *dst, const char *src, int64_t begin,
     } else {
         const uint32_t a = p->across;
         const int64_t size = p->size, step = p->dim[a] < 4 ? end - begin : BLOCK; /* few rows: as they are */
-        for (int64_t c = 0; c < end - begin; c += step) {
+        for (int64_t at = 0; at < end - begin; at += step) {
+            const int64_t c = block_begin(at, step, end - begin);
             const int64_t cols = end - begin - c < step ? end - begin - c : step;
-            for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
-                const int64_t rows = p->dim[a] - r < BLOCK ? p->dim[a] - r : BLOCK;
+            for (int64_t i = 0; i < p->dim[a]; i += BLOCK) {
+                const int64_t r = block_begin(i, BLOCK, p->dim[a]), rows = p->dim[a] < BLOCK ? p->dim[a] : BLOCK;
                 move_transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
                                p->from[last], rows, cols);
             }

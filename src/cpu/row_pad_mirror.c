@@ -6,8 +6,10 @@
 #include "cpu/row.h"
 #include "ops/move.h"
 
-/* SIDE: elements on either side of a row whose sources are found once. */
-enum { TILE_BYTES = 16384, SIDE = 16 };
+/* FEW: so many elements on a side of a row, or less, have their sources found once. */
+enum { TILE_BYTES = 16384, FEW = 16 };
+
+typedef uint32_t words __attribute__((vector_size(16)));
 
 /* One axis: low elements of the input are cut off, `left` are kept, `begin` results lie before them. */
 typedef struct axis {
@@ -18,7 +20,7 @@ typedef struct record {
     int64_t mode, size, rows, unit; /* unit: rows of a tile */
     uint32_t outer;
     axis axis[SINTER_RANK_MAX]; /* in the order of the result; the innermost is axis[outer] */
-    int64_t side[2][SIDE];      /* of the first elements before and behind the copied ones: the element of the input */
+    int64_t few[2][FEW];        /* of the elements before and behind the copied ones: the element of the input */
 } record;
 
 static int64_t source(const axis *a, int64_t mode, int64_t k)
@@ -80,23 +82,48 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     const axis *inner = &r->axis[r->outer];
     const int64_t after = inner->begin + inner->left;
-    for (int64_t k = 0; k < SIDE; k++) {
-        if (k < inner->begin) r->side[0][k] = source(inner, r->mode, k);
-        if (after + k < inner->out) r->side[1][k] = source(inner, r->mode, after + k);
+    for (int64_t k = 0; k < FEW; k++) {
+        if (k < inner->begin) r->few[0][k] = source(inner, r->mode, k);
+        if (after + k < inner->out) r->few[1][k] = source(inner, r->mode, after + k);
     }
     const int64_t row = inner->out * r->size;
     r->unit = row > 0 && row < TILE_BYTES ? TILE_BYTES / row : 1;
     return SINTER_OK;
 }
 
-/* Elements [begin, end) of a row; side: of the first ones. */
-static void elements(const record *r, char *y, const char *x, int64_t begin, int64_t end, const int64_t *side)
+/* n elements, each `by` bytes of the input behind the one before. */
+static void run_of(int64_t size, char *y, const char *x, int64_t by, int64_t n)
+{
+    if (by == size) {
+        memcpy(y, x, (size_t)(n * size));
+        return;
+    }
+    for (; size == 4 && by == -4 && n >= 4; n -= 4, y += 16, x -= 16) {
+        words v;
+        memcpy(&v, x - 12, sizeof v);
+        v = __builtin_shufflevector(v, v, 3, 2, 1, 0);
+        memcpy(y, &v, sizeof v);
+    }
+    for (int64_t k = 0; k < n; k++, y += size, x += by) {
+        if (size == 4) memcpy(y, x, 4); /* not a call */
+        else memcpy(y, x, (size_t)size);
+    }
+}
+
+/* Elements [begin, end) of a row; few: where these are. Many are runs in one direction or the other, or one element
+ * again and again. */
+static void elements(const record *r, char *y, const char *x, int64_t begin, int64_t end, const int64_t *few)
 {
     const axis *a = &r->axis[r->outer];
-    for (int64_t k = begin; k < end; k++) {
-        const int64_t from = k - begin < SIDE ? side[k - begin] : source(a, r->mode, k);
-        if (r->size == 4) memcpy(y + k * 4, x + from * 4, 4); /* not a call */
-        else memcpy(y + k * r->size, x + from * r->size, (size_t)r->size);
+    if (end - begin <= FEW) {
+        for (int64_t k = begin; k < end; k++) run_of(r->size, y + k * r->size, x + few[k - begin] * r->size, 0, 1);
+        return;
+    }
+    for (int64_t k = begin, n; k < end; k += n) {
+        const int64_t from = source(a, r->mode, k), step = source(a, r->mode, k + 1) - from;
+        n = step == 0 ? end - k : step == 1 ? a->low + a->left - from : step == -1 ? from - a->low + 1 : 1;
+        if (n > end - k) n = end - k;
+        run_of(r->size, y + k * r->size, x + from * r->size, step * r->size, n);
     }
 }
 
@@ -127,9 +154,9 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             x += from[k] * r->axis[k].x;
             y += at[k] * r->axis[k].y;
         }
-        elements(r, y, x, 0, inner->begin, r->side[0]);
+        elements(r, y, x, 0, inner->begin, r->few[0]);
         memcpy(y + inner->begin * r->size, x + inner->low * r->size, (size_t)((after - inner->begin) * r->size));
-        elements(r, y, x, after, inner->out, r->side[1]);
+        elements(r, y, x, after, inner->out, r->few[1]);
         for (uint32_t k = r->outer; k-- > 0;) {
             at[k] = at[k] + 1 < r->axis[k].out ? at[k] + 1 : 0;
             from[k] = source(&r->axis[k], r->mode, at[k]);
