@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_choose.c - arg_reduce of f32, f64 and integers, over any axis of any strides.
  *
- * Runs along the axis are read where these are contiguous, else columns beside each other. Of all but f32 the
- * extreme is folded first, and then its place is looked for. */
+ * Runs along the axis are read where these are contiguous, else columns beside each other, which short runs of f32 are
+ * turned into. Of all but f32 the extreme is folded first, and then its place is looked for. */
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/cpu_lines.h"
+#include "cpu/cpu_move.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -15,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLS = 512, RUN_MAX = 1 << 30 };
+enum { COLS = 512, SHORT = 8, RUN_MAX = 1 << 30 };
 
 typedef struct arg_record {
     const choose_set *set;
@@ -23,10 +24,10 @@ typedef struct arg_record {
     sinter_dtype type;
     int64_t size; /* of an element */
     lines at;
-    int64_t n, along; /* elements of a line, and the stride between them */
-    bool is_max, last, is_cols;
-    int64_t unit;   /* lines of a tile: of columns, those beside each other */
-    int64_t blocks; /* of columns: tiles along the innermost axis */
+    int64_t n, along;                      /* elements of a line, and the stride between them */
+    bool is_max, last, is_cols, is_turned; /* is_turned: columns that are short runs in memory */
+    int64_t unit;                          /* lines of a tile: of columns, those beside each other */
+    int64_t blocks;                        /* of columns: tiles along the innermost axis */
 } arg_record;
 
 static const char *arg_reject(const problem *p, const kernel_target *t)
@@ -74,7 +75,8 @@ static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const v
     r->along = in[0].stride[a->axis];
     lines_init(&r->at, (const view *[]){ &in[0], &out[0] }, 2, 1u << a->axis);
     const uint32_t inner = r->at.rank - 1;
-    r->is_cols = r->along != 1 && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX;
+    r->is_turned = !r->fold && r->along == 1 && r->n > 1 && r->n <= SHORT && lines_step(&r->at, 0) > 0;
+    r->is_cols = r->is_turned || (r->along != 1 && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX);
     if (r->is_cols) {
         r->unit = COLS;
         r->blocks = (r->at.dim[inner] + COLS - 1) / COLS;
@@ -145,11 +147,17 @@ static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
         return;
     }
     const float *x = (const float *)(const void *)from;
-    float best[COLS];
+    float best[COLS], turned[SHORT * COLS];
     int32_t place[COLS];
+    int64_t step = r->along;
+    if (r->is_turned) {
+        step = n;
+        move_transpose(4, (char *)turned, step * 4, from, lines_step(l, 0) * 4, r->n, n);
+        x = turned;
+    }
     memcpy(best, x, (size_t)n * sizeof *best);
     memset(place, 0, sizeof place);
-    for (int64_t i = 1; i < r->n; i++) r->set->row(best, place, x + i * r->along, (int32_t)i, n, r->is_max, r->last);
+    for (int64_t i = 1; i < r->n; i++) r->set->row(best, place, x + i * step, (int32_t)i, n, r->is_max, r->last);
     for (int64_t i = 0; i < n; i++) y[i * lines_step(l, 1)] = place[i];
 }
 

@@ -6,6 +6,7 @@
  * Long sums of f32 are cut and the parts added in double. Other types are folded in their own type, or in i64 or f64,
  * where the kind or the lack of a loop demands it; integers wrap. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/cpu_move.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
@@ -15,8 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ROWS_RUN: rows that are added in f32, four by four. Numbers that are alike round alike, so a long sum would drift. */
-enum { RUN = 4096, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
+/* SHORT: numbers of runs that are turned into columns. ROWS_RUN: rows that are added in f32, four by four. Numbers that
+ * are alike round alike, so a long sum would drift. */
+enum { RUN = 4096, SHORT = 8, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
 
 typedef struct axis {
     int64_t dim, in, out;
@@ -295,6 +297,13 @@ static void fold_part(const record *r, float *part, const float *x, const axis *
     if (r->is_cols) {
         for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
         r->set->fold_cols(r->fold, part, x, n, run->in, count);
+        return;
+    }
+    if (run->in == 1 && n > 1 && n <= SHORT && count >= SHORT && r->inner.in > 0) {
+        float turned[SHORT * COLS];
+        move_transpose(4, (char *)turned, count * 4, (const char *)x, r->inner.in * 4, n, count);
+        for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
+        r->set->fold_cols(r->fold, part, turned, n, count, count);
         return;
     }
     if (run->in == 1 || n == 1) {
