@@ -40,7 +40,7 @@ bool exec_check(const exec *e);                 /* flags that go together or do 
 bool exec_device(exec *e);                      /* chooses the device */
 void exec_print_options(const exec *e);
 void exec_print_device(const exec *e);
-const char *exec_verbosity(const exec *e);      /* "names", "detailed" or "none" */
+sinter_detail exec_detail(const exec *e);        /* of the flags */
 bool exec_skips_inference(const exec *e);
 double exec_percent(const char **at);           /* the next of --percentile; advances */
 

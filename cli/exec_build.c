@@ -109,6 +109,7 @@ static bool options_make(exec *e)
     a->build.allow = allowed(e);
     a->build.tune = tune_of(e);
     a->build.refittable = exec_has(x, FLAG_refit) || is_stripping(x);
+    a->build.detail = exec_detail(e);
     a->build.cache_only = exec_has(x, FLAG_errorOnTimingCacheMiss);
     if (exec_has(x, FLAG_timingCacheFile)) a->build.timing_cache = exec_text(x, FLAG_timingCacheFile);
     if (exec_has(x, FLAG_noCompilationCache)) a->build.kernel_cache = a->load.kernel_cache = "";

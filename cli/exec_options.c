@@ -139,11 +139,11 @@ bool exec_skips_inference(const exec *e)
     return exec_has(&e->x, FLAG_skipInference) || exec_has(&e->x, FLAG_buildOnly);
 }
 
-const char *exec_verbosity(const exec *e)
+sinter_detail exec_detail(const exec *e)
 {
     const exec_id id = exec_has(&e->x, FLAG_nvtxMode) ? FLAG_nvtxMode : FLAG_profilingVerbosity;
-    if (exec_is(&e->x, id, "none")) return "none";
-    return exec_is(&e->x, id, "detailed") || exec_is(&e->x, id, "verbose") ? "detailed" : "names";
+    if (exec_is(&e->x, id, "none")) return SINTER_DETAIL_NONE;
+    return exec_is(&e->x, id, "detailed") || exec_is(&e->x, id, "verbose") ? SINTER_DETAIL_ALL : SINTER_DETAIL_NAMES;
 }
 
 double exec_percent(const char **at)
@@ -291,7 +291,8 @@ static void print_build(const exec *e)
     item("Skip inference", "%s", enabled(exec_skips_inference(e)));
     item("Save engine", "%s", exec_text(x, FLAG_saveEngine));
     item("Load engine", "%s", exec_text(x, FLAG_loadEngine));
-    item("Profiling verbosity", "%s", exec_verbosity(e));
+    static const char *const detail[] = { "detailed", "names", "none" };
+    item("Profiling verbosity", "%s", detail[exec_detail(e)]);
     item("Tactic sources", "Using default tactic sources");
     item("timingCacheMode", "%s", exec_has(x, FLAG_timingCacheFile) ? "global" : "disable");
     item("timingCacheFile", "%s", exec_text(x, FLAG_timingCacheFile));

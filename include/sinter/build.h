@@ -3,8 +3,7 @@
 #ifndef SINTER_BUILD_H
 #define SINTER_BUILD_H
 
-#include "option.h"
-#include "tensor.h"
+#include "engine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -153,6 +152,8 @@ typedef enum sinter_lower {
     X(FLAG, uint32_t, refittable, 0, 1, "",                                                                          \
       "Weights of several elements can be replaced later: no rule looks at their values.")                           \
     X(FLAG, uint32_t, verify, 0, 1, "", "Checks the graph after every pass.")                                        \
+    X(CHOICE, sinter_detail, detail, SINTER_DETAIL_ALL, SINTER_DETAIL_NONE, "all|names|none",                        \
+      "What the engine tells of its layers to those who ask as of TensorRT (sinter_engine_print_layers).")           \
     X(COUNT, uint64_t, workspace, 0, 1e18, "N",                                                                      \
       "Bytes of scratch memory that one kernel may ask for: tactics that need more are not taken. 0: no limit but a " \
       "quarter of memory_max.")
@@ -182,10 +183,13 @@ typedef struct sinter_build_options {
      * faster; others keep their type. Without samples the effect on outputs is not measured. Borrowed for the call;
      * NULL: the build finds ranges itself. */
     const sinter_calibration *calibration;
+    /* With refittable: the names of the initializers that can be replaced. The engine knows no others. None: all. */
+    const char *const        *replaceable;
+    uint32_t                  replaceable_count;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS \
     { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-      0 }
+      0, 0, 0 }
 
 /* Bytes that the library allocated. The caller frees them with sinter_buffer_free. A zeroed struct is an empty
  * buffer. */

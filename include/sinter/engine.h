@@ -13,6 +13,13 @@ extern "C" {
 /* Immutable after load, so any number of threads may create contexts from it and share it. */
 typedef struct sinter_engine sinter_engine;
 
+/* What an engine tells of its layers (TensorRT's profiling verbosity). */
+typedef enum sinter_detail {
+    SINTER_DETAIL_ALL = 0,          /* kernel, tactic, inputs and outputs */
+    SINTER_DETAIL_NAMES = 1,
+    SINTER_DETAIL_NONE = 2
+} sinter_detail;
+
 /* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
 #define SINTER_ENGINE_SCALARS(X)                                                                                     \
     X(DEVICE, const char *, device, 0, 0, "cpu|cuda[:N]",                                                            \
@@ -222,6 +229,16 @@ typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinte
 typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);
 SINTER_API sinter_status sinter_engine_print(const sinter_engine *engine, sinter_print format, sinter_write_fn write,
                                              void *user, sinter_error *error) SINTER_MUST_USE;
+
+/* Prints the steps of all profiles as TensorRT's inspector prints layers, or one of them, to the detail that the build
+ * was asked for (options.detail). SINTER_PRINT_JSON: { "Layers": [...], "Bindings": [...] }, or one layer.
+ * SINTER_PRINT_TEXT: a line for each. A size that runs choose is -1. Errors: INVALID_ARG (there is no such layer),
+ * NO_MEMORY. */
+#define SINTER_ALL_LAYERS UINT32_MAX
+SINTER_API sinter_status sinter_engine_print_layers(const sinter_engine *engine, uint32_t index, sinter_print format,
+                                                    sinter_write_fn write, void *user,
+                                                    sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_detail sinter_engine_detail(const sinter_engine *engine); /* ALL if `engine` is NULL */
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,16 @@ public:
         return text;
     }
 
+    /* The steps as TensorRT's inspector has layers: all, or one. */
+    std::string print_layers(sinter_print format, std::uint32_t index = SINTER_ALL_LAYERS) const
+    {
+        std::string text;
+        call(sinter_engine_print_layers, get(), index, format, append, &text);
+        return text;
+    }
+    bool is_stripped() const { return sinter_engine_is_stripped(get()) != 0; }
+    sinter_detail detail() const { return sinter_engine_detail(get()); }
+
     std::vector<weight> weights() const
     {
         std::vector<weight> made;
@@ -157,6 +167,7 @@ public:
     explicit operator bool() const { return c_ != nullptr; }
 
 private:
+    friend class context;
     engine(sinter_engine *made, const engine_options &o)
         : c_(made, [env = o.environment_share()](sinter_engine *e) { sinter_engine_release(e); })
     {
@@ -305,6 +316,13 @@ public:
     void reset_state() { call(sinter_context_reset_state, get()); }
     void set_rows(std::int64_t rows) { call(sinter_context_set_rows, get(), rows); }
 
+    /* engine::print_layers, with the sizes that the shapes of the inputs decide. */
+    std::string print_layers(sinter_print format, std::uint32_t index = SINTER_ALL_LAYERS)
+    {
+        std::string text;
+        call(sinter_context_print_layers, get(), index, format, engine::append, &text);
+        return text;
+    }
     /* Times of steps (options->timing). */
     std::vector<sinter_step_time> steps() const
     {

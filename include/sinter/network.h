@@ -324,6 +324,9 @@ SINTER_API sinter_status sinter_network_tensor_values(sinter_network_tensor *ten
 /* ---- layers ---- */
 
 SINTER_API sinter_layer_kind      sinter_layer_get_kind(const sinter_layer *layer);       /* NULL: OP */
+/* Of a layer of kind OP: the kind of which TensorRT's parser makes most of that operator; OP: there is none. Of other
+ * layers the kind. */
+SINTER_API sinter_layer_kind      sinter_layer_nearest_kind(const sinter_layer *layer);
 SINTER_API const char            *sinter_layer_kind_name(sinter_layer_kind kind);  /* "convolution"; no kind: "" */
 SINTER_API const char            *sinter_layer_name(const sinter_layer *layer);
 SINTER_API const char            *sinter_layer_metadata(const sinter_layer *layer);

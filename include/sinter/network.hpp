@@ -62,6 +62,7 @@ public:
     edge input(std::uint32_t index) const { return sinter_layer_input(c_, index); }
     void set_input(std::uint32_t index, const edge &e) const { call(sinter_layer_set_input, c_, index, e.get()); }
     sinter_layer_kind kind() const { return sinter_layer_get_kind(c_); }
+    sinter_layer_kind nearest_kind() const { return sinter_layer_nearest_kind(c_); }
     std::string name() const { return sinter_layer_name(c_); }
     layer &set_name(const std::string &name) { call(sinter_layer_set_name, c_, name.c_str()); return *this; }
     layer &set_precision(sinter_dtype type) { call(sinter_layer_set_precision, c_, type); return *this; }

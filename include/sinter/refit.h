@@ -57,6 +57,8 @@ SINTER_API sinter_status sinter_engine_refit_file(const sinter_engine *engine, c
  * Errors: INVALID_ARG, INCOMPATIBLE, NO_MEMORY. */
 SINTER_API sinter_status sinter_engine_strip(const sinter_engine *engine, sinter_buffer *out,
                                              sinter_error *error) SINTER_MUST_USE;
+/* Non-zero: the engine lacks weights that sinter_engine_strip left out. 0 if `engine` is NULL. */
+SINTER_API int sinter_engine_is_stripped(const sinter_engine *engine);
 
 #ifdef __cplusplus
 }

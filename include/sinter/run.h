@@ -208,6 +208,11 @@ typedef struct sinter_step_work {
 SINTER_API sinter_status sinter_context_step_work(const sinter_context *context, uint32_t index,
                                                   sinter_step_work *out) SINTER_MUST_USE;
 
+/* sinter_engine_print_layers, with the sizes that the shapes of the inputs decide in the context's profile. */
+SINTER_API sinter_status sinter_context_print_layers(sinter_context *context, uint32_t index, sinter_print format,
+                                                     sinter_write_fn write, void *user,
+                                                     sinter_error *error) SINTER_MUST_USE;
+
 /* The phases of the last run that has ended (options.phases), by the device's clock if it has one. Host steps within a
  * run count as compute_ns. Errors: INVALID_ARG if no run has ended, or if options.phases was not set. */
 typedef struct sinter_run_time {

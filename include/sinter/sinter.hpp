@@ -421,6 +421,7 @@ public:
     inputs               values;        /* inputs that never change */
     std::vector<std::pair<std::string, std::string>> states;    /* input and output that stay in the context */
     std::vector<std::pair<std::string, std::string>> equal;     /* { "T", "P+S" } */
+    std::vector<std::string> replaceable;   /* with refittable: initializers that can be replaced; none: all */
     std::function<bool(standard::string_view phase, double done)> progress;  /* false: the build is cancelled */
     sinter_build_report *report = nullptr;
 };
@@ -444,6 +445,8 @@ public:
         values_ = lower(o.values);
         for (const auto &s : o.states) states_.push_back({ s.first.c_str(), s.second.c_str() });
         for (const auto &e : o.equal) equal_.push_back({ e.first.c_str(), e.second.c_str() });
+        for (const std::string &name : o.replaceable) replaceable_.push_back(name.c_str());
+        if (!replaceable_.empty()) put(replaceable_, c.replaceable, c.replaceable_count);
         if (!profiles_.empty()) put(profiles_, c.profile, c.profile_count);
         if (!samples_.empty()) put(samples_, c.sample, c.sample_count);
         if (!values_.empty()) put(values_, c.value, c.value_count);
@@ -500,6 +503,7 @@ private:
     std::vector<sinter_input_value> values_;
     std::vector<sinter_state>       states_;
     std::vector<sinter_dim_equal>   equal_;
+    std::vector<const char *>       replaceable_;
 };
 
 /* ---- bytes of an engine ---- */

@@ -133,6 +133,11 @@ class Engine:
     def set_weight_budget(self, size: int) -> None: ...
     def automatic_weight_budget(self) -> int: ...
     def inspect(self, format: str = ...) -> Any: ...
+    def layers(self, index: Optional[int] = ..., format: str = ...) -> Any: ...
+    @property
+    def is_stripped(self) -> bool: ...
+    @property
+    def detail(self) -> Any: ...
     @property
     def info(self) -> Dict[str, Any]: ...
     def weights(self) -> List[WeightInfo]: ...
@@ -175,6 +180,7 @@ class Context:
     def state(self) -> State: ...
     def reset_state(self) -> None: ...
     def set_rows(self, rows: int) -> None: ...
+    def layers(self, index: Optional[int] = ..., format: str = ...) -> Any: ...
     @property
     def steps(self) -> List[StepTime]: ...
     def set_profile(self, profile: int) -> None: ...
@@ -271,6 +277,7 @@ class NetworkTensor:
 class Layer:
     network: Network
     kind: LayerKind
+    nearest_kind: LayerKind
     inputs: List[Optional[NetworkTensor]]
     outputs: List[NetworkTensor]
     output: NetworkTensor
@@ -357,6 +364,7 @@ def build(
     calibration: Union["Calibration", bytes, Path, None] = ...,
     state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
     equal: Optional[Mapping[str, str]] = ...,
+    replaceable: Optional[Iterable[str]] = ...,
     progress: Optional[Callable[[str, float], Any]] = ...,
     stage: Optional[Log] = ...,
     log: Optional[Log] = ...,
@@ -383,6 +391,7 @@ def build(
     isa: str = ...,
     refittable: bool = ...,
     verify: bool = ...,
+    detail: str = ...,
     workspace: int = ...,
     # END
 ) -> Plan: ...
@@ -396,6 +405,7 @@ def build_save(
     calibration: Union["Calibration", bytes, Path, None] = ...,
     state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
     equal: Optional[Mapping[str, str]] = ...,
+    replaceable: Optional[Iterable[str]] = ...,
     progress: Optional[Callable[[str, float], Any]] = ...,
     stage: Optional[Log] = ...,
     log: Optional[Log] = ...,
@@ -421,6 +431,7 @@ def build_save(
     isa: str = ...,
     refittable: bool = ...,
     verify: bool = ...,
+    detail: str = ...,
     workspace: int = ...,
     # END
 ) -> Dict[str, Any]: ...
@@ -473,6 +484,7 @@ def calibrate(
     isa: str = ...,
     refittable: bool = ...,
     verify: bool = ...,
+    detail: str = ...,
     workspace: int = ...,
     # END
 ) -> Calibration: ...

@@ -11,13 +11,13 @@ VERSION_MINOR = 1
 VERSION_PATCH = 0
 ERROR_TEXT_SIZE = 2048
 RANK_MAX = 16
+DEVICE_RESIZABLE = 1
 ALLOW_FP16 = 1
 ALLOW_BF16 = 2
 ALLOW_TF32 = 4
 ALLOW_INT8 = 8
 PLUGIN_ARGS = 24
 PARAM_INTS_MAX = 32
-DEVICE_RESIZABLE = 1
 
 
 class Status(IntEnum):
@@ -161,6 +161,123 @@ class sinter_tensor(Structure):
                 ("place", c_int)]
 
 
+class Detail(IntEnum):
+    """What an engine tells of its layers (TensorRT's profiling verbosity)."""
+    ALL = 0
+    NAMES = 1
+    NONE = 2
+
+
+class sinter_device_allocator(Structure):
+    """The struct sinter_device_allocator."""
+    _fields_ = [("user", c_void_p),
+                ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_void_p)),
+                ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p)),
+                ("release", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p))]
+
+
+class sinter_engine_options(Structure):
+    """The struct sinter_engine_options."""
+    _fields_ = [("struct_size", c_size_t),
+                ("env", POINTER(sinter_env_options)),
+                ("device", c_char_p),
+                ("threads", c_uint32),
+                ("spin", c_uint32),
+                ("pin", c_uint32),
+                ("kernel_cache", c_char_p),
+                ("isa", c_char_p),
+                ("trust_code", c_uint32),
+                ("no_device", c_uint32),
+                ("weight_budget", c_uint64),
+                ("device_allocator", POINTER(sinter_device_allocator))]
+
+
+class sinter_io(Structure):
+    """An input or an output. Its strings are valid as long as the engine."""
+    _fields_ = [("name", c_char_p),
+                ("is_input", c_uint32),
+                ("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("dim_text", c_char_p * 16),
+                ("min", c_int64 * 16),
+                ("opt", c_int64 * 16),
+                ("max", c_int64 * 16),
+                ("value_min", c_int64),
+                ("value_max", c_int64)]
+
+
+class sinter_engine_info(Structure):
+    """What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
+    (SINTER_ENGINE_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("file_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("stripped_size", c_uint64),
+                ("device_weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("memory_size", c_uint64),
+                ("profile_count", c_uint32),
+                ("step_count", c_uint32),
+                ("kernel_count", c_uint32),
+                ("tactic_count", c_uint32),
+                ("node_count", c_uint32),
+                ("streamable_size", c_uint64),
+                ("weight_budget", c_uint64),
+                ("streamed_size", c_uint64),
+                ("weight_scratch_size", c_uint64)]
+
+
+class sinter_profile_info(Structure):
+    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
+    host sizes are those of steps that run on the host; elsewhere they are 0.
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("memory_size", c_uint64),
+                ("slab_size", c_uint64),
+                ("workspace_size", c_uint64),
+                ("host_slab_size", c_uint64),
+                ("host_workspace_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("step_count", c_uint32),
+                ("program_count", c_uint32),
+                ("weight_scratch_size", c_uint64)]
+
+
+class sinter_rates(Structure):
+    """What the engine's device can do at most in a second, with all of its threads: operations on f32; multiply-adds of
+    16-bit floats and of 8-bit integers, two operations each; bytes from memory, and from the caches beside its units.
+    """
+    _fields_ = [("f32", c_double),
+                ("f16", c_double),
+                ("int8", c_double),
+                ("memory", c_double),
+                ("cache", c_double)]
+
+
+class sinter_memory_info(Structure):
+    """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
+    programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("live", c_uint64),
+                ("peak", c_uint64),
+                ("total", c_uint64),
+                ("allocations", c_uint64),
+                ("frees", c_uint64)]
+
+
+class Print(IntEnum):
+    """Prints the report of `sinter inspect`."""
+    TEXT = 0
+    JSON = 1
+
+
+sinter_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+
 class Tune(IntEnum):
     """The values of sinter_tune."""
     OFF = 0
@@ -292,6 +409,7 @@ class sinter_build_options(Structure):
                 ("isa", c_char_p),
                 ("refittable", c_uint32),
                 ("verify", c_uint32),
+                ("detail", c_int),
                 ("workspace", c_uint64),
                 ("profile", POINTER(sinter_profile)),
                 ("profile_count", c_uint32),
@@ -307,7 +425,9 @@ class sinter_build_options(Structure):
                 ("progress", sinter_progress_fn),
                 ("user", c_void_p),
                 ("report", POINTER(sinter_build_report)),
-                ("calibration", c_void_p)]
+                ("calibration", c_void_p),
+                ("replaceable", POINTER(c_char_p)),
+                ("replaceable_count", c_uint32)]
 
 
 class sinter_buffer(Structure):
@@ -905,116 +1025,6 @@ class sinter_calibrate_options(Structure):
                 ("user", c_void_p)]
 
 
-class sinter_device_allocator(Structure):
-    """The struct sinter_device_allocator."""
-    _fields_ = [("user", c_void_p),
-                ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_void_p)),
-                ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p)),
-                ("release", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p))]
-
-
-class sinter_engine_options(Structure):
-    """The struct sinter_engine_options."""
-    _fields_ = [("struct_size", c_size_t),
-                ("env", POINTER(sinter_env_options)),
-                ("device", c_char_p),
-                ("threads", c_uint32),
-                ("spin", c_uint32),
-                ("pin", c_uint32),
-                ("kernel_cache", c_char_p),
-                ("isa", c_char_p),
-                ("trust_code", c_uint32),
-                ("no_device", c_uint32),
-                ("weight_budget", c_uint64),
-                ("device_allocator", POINTER(sinter_device_allocator))]
-
-
-class sinter_io(Structure):
-    """An input or an output. Its strings are valid as long as the engine."""
-    _fields_ = [("name", c_char_p),
-                ("is_input", c_uint32),
-                ("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_int64 * 16),
-                ("dim_text", c_char_p * 16),
-                ("min", c_int64 * 16),
-                ("opt", c_int64 * 16),
-                ("max", c_int64 * 16),
-                ("value_min", c_int64),
-                ("value_max", c_int64)]
-
-
-class sinter_engine_info(Structure):
-    """What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
-    (SINTER_ENGINE_INFO does it).
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("file_size", c_uint64),
-                ("weights_size", c_uint64),
-                ("stripped_size", c_uint64),
-                ("device_weights_size", c_uint64),
-                ("state_size", c_uint64),
-                ("memory_size", c_uint64),
-                ("profile_count", c_uint32),
-                ("step_count", c_uint32),
-                ("kernel_count", c_uint32),
-                ("tactic_count", c_uint32),
-                ("node_count", c_uint32),
-                ("streamable_size", c_uint64),
-                ("weight_budget", c_uint64),
-                ("streamed_size", c_uint64),
-                ("weight_scratch_size", c_uint64)]
-
-
-class sinter_profile_info(Structure):
-    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
-    host sizes are those of steps that run on the host; elsewhere they are 0.
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("memory_size", c_uint64),
-                ("slab_size", c_uint64),
-                ("workspace_size", c_uint64),
-                ("host_slab_size", c_uint64),
-                ("host_workspace_size", c_uint64),
-                ("weights_size", c_uint64),
-                ("state_size", c_uint64),
-                ("step_count", c_uint32),
-                ("program_count", c_uint32),
-                ("weight_scratch_size", c_uint64)]
-
-
-class sinter_rates(Structure):
-    """What the engine's device can do at most in a second, with all of its threads: operations on f32; multiply-adds of
-    16-bit floats and of 8-bit integers, two operations each; bytes from memory, and from the caches beside its units.
-    """
-    _fields_ = [("f32", c_double),
-                ("f16", c_double),
-                ("int8", c_double),
-                ("memory", c_double),
-                ("cache", c_double)]
-
-
-class sinter_memory_info(Structure):
-    """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
-    programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("live", c_uint64),
-                ("peak", c_uint64),
-                ("total", c_uint64),
-                ("allocations", c_uint64),
-                ("frees", c_uint64)]
-
-
-class Print(IntEnum):
-    """Prints the report of `sinter inspect`."""
-    TEXT = 0
-    JSON = 1
-
-
-sinter_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
-
-
 class sinter_named_tensor(Structure):
     """A tensor of a .npz file."""
     _fields_ = [("name", c_char_p),
@@ -1485,6 +1495,9 @@ unless the caller gave device memory.
 -1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape,
 for example) are used if they are on the host. Errors: INVALID_ARG.
 """),
+    "sinter_context_print_layers": (c_int, [c_void_p, c_uint32, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "context index format write user error",
+"""sinter_engine_print_layers, with the sizes that the shapes of the inputs decide in the context's profile.
+"""),
     "sinter_context_profile": (c_uint32, [c_void_p], "context",
 """Changes the profile. The call waits for the current run. Inputs and outputs stay as they were set; a run fails if an
 input lies outside the new profile's ranges. Results of earlier runs are gone. The activation memory stays if its
@@ -1601,6 +1614,12 @@ Errors: DEVICE, NO_MEMORY, INVALID_ARG.
 """Cost: one pass over the engine. Errors: INVALID_ARG, NO_MEMORY."""),
     "sinter_engine_describe_profile": (c_int, [c_void_p, c_uint32, POINTER(sinter_profile_info), POINTER(sinter_error)], "engine profile out error",
 """"""),
+    "sinter_engine_detail": (c_int, [c_void_p], "engine",
+"""Prints the steps of all profiles as TensorRT's inspector prints layers, or one of them, to the detail that the build
+was asked for (options.detail). SINTER_PRINT_JSON: { "Layers": [...], "Bindings": [...] }, or one layer.
+SINTER_PRINT_TEXT: a line for each. A size that runs choose is -1. Errors: INVALID_ARG (there is no such layer),
+NO_MEMORY.
+"""),
     "sinter_engine_device": (c_char_p, [c_void_p], "engine",
 """The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static.
 """),
@@ -1616,6 +1635,8 @@ may call both. Each call asks the driver: do not call them in every run. Errors:
 """Inputs come first, then outputs, each in the model's order. All inputs have different names, and so have all outputs.
 A value that a model lists several times as an output is one output, at the place of its first listing.
 """),
+    "sinter_engine_is_stripped": (c_int, [c_void_p], "engine",
+"""Non-zero: the engine lacks weights that sinter_engine_strip left out. 0 if `engine` is NULL."""),
     "sinter_engine_load": (c_int, [c_char_p, POINTER(sinter_engine_options), POINTER(c_void_p), POINTER(sinter_error)], "path options out error",
 """Reads `path` into memory of our own, verifies every byte of it that matters and prepares it to run.
 
@@ -1638,6 +1659,12 @@ result is 0 if there is no such profile.
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
     "sinter_engine_print": (c_int, [c_void_p, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "engine format write user error",
 """Prints the report of `sinter inspect`."""),
+    "sinter_engine_print_layers": (c_int, [c_void_p, c_uint32, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "engine index format write user error",
+"""Prints the steps of all profiles as TensorRT's inspector prints layers, or one of them, to the detail that the build
+was asked for (options.detail). SINTER_PRINT_JSON: { "Layers": [...], "Bindings": [...] }, or one layer.
+SINTER_PRINT_TEXT: a line for each. A size that runs choose is -1. Errors: INVALID_ARG (there is no such layer),
+NO_MEMORY.
+"""),
     "sinter_engine_profile": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "engine is_on error",
 """Tells profilers of the engine's device that wait for it (nsys --capture-range=cudaProfilerApi) to begin to record, or
 to end. On the CPU nothing happens. Any thread may call it. Errors: INVALID_ARG (engine is NULL, or has no device),
@@ -1738,7 +1765,9 @@ valid until the parameter changes.
     "sinter_layer_is_removed": (c_uint32, [c_void_p], "layer",
 """"""),
     "sinter_layer_kind_name": (c_char_p, [c_int], "kind",
-""""""),
+"""Of a layer of kind OP: the kind of which TensorRT's parser makes most of that operator; OP: there is none. Of other
+layers the kind.
+"""),
     "sinter_layer_kind_param": (POINTER(sinter_param), [c_int, c_uint32], "kind index",
 """Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
 """),
@@ -1748,6 +1777,10 @@ valid until the parameter changes.
 """"""),
     "sinter_layer_name": (c_char_p, [c_void_p], "layer",
 """"""),
+    "sinter_layer_nearest_kind": (c_int, [c_void_p], "layer",
+"""Of a layer of kind OP: the kind of which TensorRT's parser makes most of that operator; OP: there is none. Of other
+layers the kind.
+"""),
     "sinter_layer_operator": (c_int, [c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int64)], "layer domain type version",
 """What a layer of kind OP is. Errors: INVALID_ARG where the layer is of another kind."""),
     "sinter_layer_output": (c_void_p, [c_void_p, c_uint32], "layer index",
@@ -2137,6 +2170,8 @@ BUILD_OPTIONS = (
      'Weights of several elements can be replaced later: no rule looks at their values.'),
     ("verify", "FLAG", c_uint32, 0, 1, '',
      'Checks the graph after every pass.'),
+    ("detail", "CHOICE", c_int, 0, 2, 'all|names|none',
+     'What the engine tells of its layers to those who ask as of TensorRT (sinter_engine_print_layers).'),
     ("workspace", "COUNT", c_uint64, 0, 1e+18, 'N',
      'Bytes of scratch memory that one kernel may ask for: tactics that need more are not taken. 0: no limit but a quarter of memory_max.'),
 )
@@ -2258,6 +2293,13 @@ STRUCTS = (sinter_error,
            sinter_env_options,
            sinter_option,
            sinter_tensor,
+           sinter_device_allocator,
+           sinter_engine_options,
+           sinter_io,
+           sinter_engine_info,
+           sinter_profile_info,
+           sinter_rates,
+           sinter_memory_info,
            sinter_shape_range,
            sinter_profile,
            sinter_input_value,
@@ -2284,13 +2326,6 @@ STRUCTS = (sinter_error,
            sinter_param,
            sinter_parser_error,
            sinter_calibrate_options,
-           sinter_device_allocator,
-           sinter_engine_options,
-           sinter_io,
-           sinter_engine_info,
-           sinter_profile_info,
-           sinter_rates,
-           sinter_memory_info,
            sinter_named_tensor,
            sinter_quantize_options,
            sinter_weight,
@@ -2306,6 +2341,8 @@ ENUMS = {"sinter_status": Status,
          "sinter_option_kind": OptionKind,
          "sinter_dtype": Dtype,
          "sinter_place": Place,
+         "sinter_detail": Detail,
+         "sinter_print": Print,
          "sinter_tune": Tune,
          "sinter_math": Math,
          "sinter_branches": Branches,
@@ -2344,7 +2381,6 @@ ENUMS = {"sinter_status": Status,
          "sinter_precision_mode": PrecisionMode,
          "sinter_param_kind": ParamKind,
          "sinter_calibration_method": CalibrationMethod,
-         "sinter_print": Print,
          "sinter_file_kind": FileKind,
          "sinter_quantize_mode": QuantizeMode,
          "sinter_weight_method": WeightMethod,

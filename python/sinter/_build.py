@@ -113,7 +113,7 @@ def complete_profile(given, inputs):
 class _Call:
     """The options of one build, with all that they borrow."""
 
-    def __init__(self, model, profiles, values, samples, state, equal, progress, stage, calibration, env, options):
+    def __init__(self, model, profiles, values, samples, state, equal, replaceable, progress, stage, calibration, env, options):
         self.keep, self.failure = [env], None
         self.report = _abi.sinter_build_report(struct_size=ctypes.sizeof(_abi.sinter_build_report))
         self.struct = s = _abi.sinter_build_options(struct_size=ctypes.sizeof(_abi.sinter_build_options))
@@ -143,6 +143,10 @@ class _Call:
         for item, (dim, same) in zip(array, pairs):
             item.dim, item.equals = dim.encode(), same.encode()
         s.equal, s.equal_count = array, len(pairs)
+        names = [name.encode() for name in replaceable or ()]
+        array = self.array(ctypes.c_char_p, names)
+        array[:len(names)] = names
+        s.replaceable, s.replaceable_count = array, len(names)
         # Without a function of the caller's, progress still lets Ctrl-C end a build.
         s.progress = _abi.sinter_progress_fn(lambda _user, phase, done: self.guard(progress, phase.decode(), done))
         if stage is not None:
@@ -204,8 +208,8 @@ class _Call:
         return found
 
 
-def build(model, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None, stage=None,
-          log=None, log_topics=None, limits=None, plugins=None, **options):
+def build(model, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, replaceable=None, progress=None,
+          stage=None, log=None, log_topics=None, limits=None, plugins=None, **options):
     """Builds an engine from an ONNX model or a Network and gives its bytes: a Plan.
 
     model       a path, bytes, an onnx.ModelProto, or a Network; external data is read from the path's folder only
@@ -216,6 +220,7 @@ def build(model, *, profiles=None, values=None, samples=None, calibration=None, 
     calibration what 8 bits hold of tensors: a Calibration, or the bytes or the path of a calibration cache
     state       pairs {input: output} that stay in the context; '*' stands for the same text in both
     equal       named sizes that are computed from others: {"T": "P+S"}
+    replaceable with refittable: names of the initializers that can be replaced; the engine knows no others
     progress    a function (phase, part done from 0 to 1); a true result cancels the build
     stage       a function (name of the pass, graph as text)
     log         a function (topic, line); log_topics: "import,opt,select,plan,jit,run"; SINTER_LOG logs to stderr
@@ -228,7 +233,8 @@ def build(model, *, profiles=None, values=None, samples=None, calibration=None, 
 
     Options:
 """
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits, plugins), options)
+    setup = _Call(model, profiles, values, samples, state, equal, replaceable, progress, stage, calibration,
+                  Env(log, log_topics, limits, plugins), options)
     made = Buffer()
     if isinstance(model, Network):
         setup.run("sinter_network_build", model.handle, byref(setup.struct), byref(made.struct))
@@ -245,11 +251,12 @@ def build(model, *, profiles=None, values=None, samples=None, calibration=None, 
 build.__doc__ += describe_options("BUILD_OPTIONS")
 
 
-def build_save(model, path, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None,
-               stage=None, log=None, log_topics=None, limits=None, plugins=None, **options):
+def build_save(model, path, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, replaceable=None,
+               progress=None, stage=None, log=None, log_topics=None, limits=None, plugins=None, **options):
     """Builds as build() does, and writes the engine to the file `path` weight after weight, so that it is never in memory
     as a whole. Gives the report of the build, with "size", the engine's bytes."""
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits, plugins), options)
+    setup = _Call(model, profiles, values, samples, state, equal, replaceable, progress, stage, calibration,
+                  Env(log, log_topics, limits, plugins), options)
     size = ctypes.c_uint64()
     with path_of(model) as source:
         setup.run("sinter_build_save", source, byref(setup.struct), os.fsencode(path), byref(size))

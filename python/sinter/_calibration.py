@@ -101,7 +101,7 @@ def calibrate(model, samples, *, profile=None, values=None, state=None, equal=No
     from ._build import _Call, model_bytes
     from ._network import Network
     own = {name: options.pop(name) for name in METHOD_OPTIONS if name in options}
-    setup = _Call(model, profile, values, list(samples), state, equal, progress, None, None,
+    setup = _Call(model, profile, values, list(samples), state, equal, None, progress, None, None,
                   Env(log, log_topics, limits), options)
     how = _abi.sinter_calibrate_options(struct_size=ctypes.sizeof(_abi.sinter_calibrate_options))
     for name, _, _, initial, *_ in _abi.CALIBRATE_OPTIONS:

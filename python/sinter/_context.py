@@ -8,6 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype, Place
 from ._dtype import BITS, TEXT, is_same_view, numpy, numpy_type, size_of
+from ._engine import print_layers
 from ._library import call, choice, describe_options, failure, lib, quick, set_options
 from ._tensor import Tensor, text_bytes
 
@@ -363,6 +364,11 @@ class Context:
             found.append(StepTime(step.name.decode(), step.problem.decode(), step.kernel.decode(), step.runs, step.total_ns,
                                   step.min_ns))
         return found
+
+    def layers(self, index=None, format="dict"):
+        """Engine.layers, with the sizes that the shapes of the inputs decide."""
+        with self._lock:
+            return print_layers("sinter_context_print_layers", self._handle, index, format)
 
     @property
     def run_time(self):

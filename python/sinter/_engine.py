@@ -20,6 +20,19 @@ the model from outside, or None."""
 WeightInfo = namedtuple("WeightInfo", "name dtype size is_fixed")
 WeightInfo.__doc__ = """An initializer of the model. size: bytes. is_fixed: it cannot be replaced by a refit."""
 NO_RANGE = (-2**63, 2**63 - 1)
+ALL_LAYERS = 2**32 - 1
+
+
+def print_layers(function, handle, index, format):
+    """What Engine.layers and Context.layers give."""
+    if format not in ("text", "json", "dict"):
+        raise ValueError(f"format is '{format}', it may be text, json or dict")
+    kind = _abi.Print.TEXT if format == "text" else _abi.Print.JSON
+    text = collect_text(function, handle, ALL_LAYERS if index is None else index, kind)
+    if format == "dict":
+        import json
+        return json.loads(text)
+    return text
 
 
 class Plan:
@@ -191,6 +204,21 @@ class Engine:
             import json
             return json.loads(text)
         return text
+
+    def layers(self, index=None, format="dict"):
+        """The steps of all profiles as TensorRT's inspector has them, or one of them: "text", "json", or "dict". What they tell is
+        the build's option `detail`; a size that runs choose is -1. Errors: InvalidArgument (there is no such layer)."""
+        return print_layers("sinter_engine_print_layers", self._handle, index, format)
+
+    @property
+    def is_stripped(self):
+        """Weights were left out by strip(): the engine has to be refitted before it runs."""
+        return bool(lib.sinter_engine_is_stripped(self._handle))
+
+    @property
+    def detail(self):
+        """A Detail: what the engine tells of its layers."""
+        return _abi.Detail(lib.sinter_engine_detail(self._handle))
 
     @property
     def info(self):

@@ -137,6 +137,8 @@ class Layer:
         return self._params
 
     kind = property(lambda self: _abi.LayerKind(lib.sinter_layer_get_kind(self.handle)))
+    # Of a layer of kind OP what TensorRT's parser makes of the operator.
+    nearest_kind = property(lambda self: _abi.LayerKind(lib.sinter_layer_nearest_kind(self.handle)))
     inputs = property(lambda self: [self._tensor(lib.sinter_layer_input(self.handle, i))
                                     for i in range(lib.sinter_layer_input_count(self.handle))])
     outputs = property(lambda self: [self._tensor(lib.sinter_layer_output(self.handle, i))

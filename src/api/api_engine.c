@@ -313,6 +313,21 @@ sinter_status sinter_engine_copy(sinter_engine *g, void *to, sinter_place to_pla
     return engine_memory_copy(inner(g), to, to_place, from, from_place, size, error);
 }
 
+sinter_detail sinter_engine_detail(const sinter_engine *handle)
+{
+    return handle ? engine_detail(inner(handle)) : SINTER_DETAIL_ALL;
+}
+
+sinter_status sinter_engine_print_layers(const sinter_engine *handle, uint32_t index, sinter_print format,
+                                         sinter_write_fn write, void *user, sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!handle || !write) return FAIL(&e, INVALID_ARG, "%s is NULL", handle ? "write" : "engine");
+    const engine_layers o = { .index = index, .is_json = format == SINTER_PRINT_JSON };
+    return engine_print_layers(&e, inner(handle), &o, write, user);
+}
+
 sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user,
                                   sinter_error *error)
 {

@@ -254,6 +254,11 @@ sinter_layer_kind sinter_layer_get_kind(const sinter_layer *layer)
     return layer ? layer->kind : SINTER_LAYER_OP;
 }
 
+sinter_layer_kind sinter_layer_nearest_kind(const sinter_layer *layer)
+{
+    return layer ? network_nearest_kind(layer) : SINTER_LAYER_OP;
+}
+
 const char *sinter_layer_kind_name(sinter_layer_kind kind)
 {
     return network_kind_name(kind);

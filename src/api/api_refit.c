@@ -55,6 +55,11 @@ sinter_status sinter_engine_weights(const sinter_engine *g, int (*visit)(void *,
     return SINTER_OK;
 }
 
+int sinter_engine_is_stripped(const sinter_engine *handle)
+{
+    return handle && inner(handle)->is_stripped;
+}
+
 /* ---- by name ---- */
 
 typedef struct named {

@@ -390,6 +390,24 @@ uint32_t sinter_context_step_count(const sinter_context *handle)
     return handle ? inner(handle)->p->step_count : 0;
 }
 
+sinter_status sinter_context_print_layers(sinter_context *handle, uint32_t index, sinter_print format,
+                                          sinter_write_fn write, void *user, sinter_error *error)
+{
+    if (!handle || !write) return no_context(error, handle ? "write" : "context");
+    context *c = enter(handle, error);
+    arena a;
+    arena_init(&a, &c->e);
+    int64_t *symbol = ARENA_NEW(&a, int64_t, c->g->symbol_count), *dim_at = ARENA_NEW(&a, int64_t, c->g->dim_count);
+    sinter_status s =
+        symbol && dim_at ? context_eval_inputs(c, symbol, dim_at, false) : FAIL_MEMORY(&c->e, "a description");
+    const engine_layers o = {
+        .index = index, .is_json = format == SINTER_PRINT_JSON, .profile = c->profile, .dim = dim_at
+    };
+    if (s == SINTER_OK) s = engine_print_layers(&c->e, c->g, &o, write, user);
+    arena_deinit(&a);
+    return leave(c, s);
+}
+
 sinter_status sinter_context_step(const sinter_context *handle, uint32_t index, sinter_step_time *out)
 {
     const context *c = inner(handle);

@@ -50,14 +50,24 @@ static sinter_status input_values(build_base *b)
     return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
 }
 
+/* May a weight be replaced, as far as the caller says? */
+static bool is_replaceable(const sinter_build_options *o, const char *name)
+{
+    for (uint32_t i = 0; i < o->replaceable_count; i++)
+        if (name && !strcmp(o->replaceable[i], name)) return true;
+    return !o->replaceable_count;
+}
+
 /* Nothing may look at the values of weights that are going to be replaced: initializers of several elements that import
- * did not have to read, and what it folded of them. Lists of integers are sizes and axes. */
-static sinter_status open_weights(ir_graph *g)
+ * did not have to read, and what it folded of them. Lists of integers are sizes and axes. What cannot be
+ * replaced is a constant like any other. */
+static sinter_status open_weights(ir_graph *g, const sinter_build_options *o)
 {
     TRY(ir_look_back(g));
     for (ir_value_id v = 1; v < g->value.count; v++) {
         ir_value *x = ir_value_at(g, v);
         view data;
+        if (x->initializer && !is_replaceable(o, x->name)) x->initializer = SINTER_DTYPE_NONE;
         if (!x->initializer || x->is_read || !ir_const_view(g, v, &data)) continue;
         x->is_open = view_count(&data) > 1 && x->dtype != SINTER_DTYPE_I64 && x->dtype != SINTER_DTYPE_BOOL;
     }
@@ -111,7 +121,7 @@ static sinter_status import_model(build_base *b, const build_model *m)
     arena_deinit(&reading);
     TRY(s);
     TRY(input_values(b));
-    if (b->o->refittable) TRY(open_weights(b->g));
+    if (b->o->refittable) TRY(open_weights(b->g, b->o));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
 }

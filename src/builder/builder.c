@@ -367,7 +367,8 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
     const bool is_short = t.failed || used.failed;
     text_deinit(&t);
     text_deinit(&used);
-    TRY(emit_notes(x, &notes));
+    const engine_detail_record detail = { .detail = b->o->detail };
+    TRY(emit_notes(x, &notes, b->o->detail == SINTER_DETAIL_ALL ? NULL : &detail));
     return x->w.failed || is_short ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
 }
 

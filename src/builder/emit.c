@@ -467,9 +467,10 @@ void emit_order(emit *x, uint32_t index, program_order order)
     ((engine_profile *)(void *)x->w.section[SECTION_PROFILES].at)[index].order = order;
 }
 
-sinter_status emit_notes(emit *x, const engine_notes *notes)
+sinter_status emit_notes(emit *x, const engine_notes *notes, const engine_detail_record *detail)
 {
     engine_writer_add(&x->w, SECTION_NOTES, notes, sizeof *notes);
+    if (detail) engine_writer_add(&x->w, SECTION_DETAIL, detail, sizeof *detail);
     return engine_writer_status(&x->w);
 }
 

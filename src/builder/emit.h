@@ -35,7 +35,7 @@ sinter_status emit_profile(emit *x, const tune_result *t);
 sinter_status emit_decided(emit *x);
 /* Changes that of a profile which was written. */
 void emit_order(emit *x, uint32_t index, program_order order);
-sinter_status emit_notes(emit *x, const engine_notes *notes);
+sinter_status emit_notes(emit *x, const engine_notes *notes, const engine_detail_record *detail); /* NULL: all */
 
 /* Is what was built what loading takes, under the same limits? is_mapped: pages of bytes are given up once read. */
 sinter_status emit_check(env *e, const backend *k, device *d, const uint8_t *bytes, size_t size, bool is_mapped);

@@ -74,6 +74,7 @@ typedef struct engine {
     const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */
     const engine_input   *input;        uint32_t input_records;     /* SECTION_INPUTS; NULL: none, else input_count */
     const engine_state   *state;        /* SECTION_STATE; NULL: there is no state */
+    const engine_detail_record *detail; /* SECTION_DETAIL; NULL: all */
     bool                  is_stripped;  /* weights are missing: it has to be refitted before it runs */
     bool                  is_offline;   /* there is no device: for looking at, not for running */
     /* Where the backend has memory of its own: the weights there, and those that runs stream from the host. */
@@ -104,6 +105,11 @@ sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, bool is_ma
 void          engine_retain(engine *g);
 void          engine_release(engine *g);
 static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }
+
+static inline sinter_detail engine_detail(const engine *g)
+{
+    return g->detail ? (sinter_detail)g->detail->detail : SINTER_DETAIL_ALL;
+}
 
 /* Where steps that run on the host have their operands. */
 static inline storage_place engine_host_place(const engine *g) { return g->backend->copy ? PLACE_HOST : PLACE_DEVICE; }
@@ -150,6 +156,19 @@ uint64_t      engine_streamable_size(env *e, const engine *g);
 /* engine_print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);
 void          engine_json_text(text *out, const char *s);           /* as a JSON string */
+/* Of a step, counted over all profiles: the name of its kernel, its tactic as text, and where it runs: "device" for
+ * launches of a graph, "call" for a function that puts work on the stream. */
+const char   *engine_step_kernel(const engine *g, uint32_t id);
+void          engine_step_tactic(const engine *g, uint32_t id, text *out);
+const char   *engine_step_where(const engine *g, const engine_profile *p, uint32_t id);
+/* engine_layers.c: sinter_engine_print_layers. */
+typedef struct engine_layers {
+    uint32_t       index;               /* SINTER_ALL_LAYERS, or of a step over all profiles */
+    bool           is_json;
+    uint32_t       profile;             /* whose sizes `dim` has, by expression, negative where unknown */
+    const int64_t *dim;                 /* NULL: no sizes but the fixed ones are known */
+} engine_layers;
+sinter_status engine_print_layers(env *e, const engine *g, const engine_layers *o, sinter_write_fn write, void *user);
 /* engine_tensors.c, of the JSON report: what a step reads and writes, and the storages of a profile's slab. `name` is
  * what engine_storage_names made, or NULL. */
 const uint32_t *engine_storage_names(const engine *g, uint32_t profile, arena *a);

@@ -41,12 +41,12 @@ sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profi
 
 /* ---- text ---- */
 
-static const char *kernel_name(const engine *g, uint32_t step)
+const char *engine_step_kernel(const engine *g, uint32_t step)
 {
     return g->code[step].kernel ? g->code[step].kernel->name : "call";
 }
 
-static void print_tactic(const engine *g, uint32_t step, text *out)
+void engine_step_tactic(const engine *g, uint32_t step, text *out)
 {
     tactic t;
     memcpy(t.at, g->step[step].tactic, sizeof t.at);
@@ -60,8 +60,7 @@ static const engine_storage *storage_of(const engine *g, const engine_profile *p
     return &g->storage[p->storage_first + g->value[p->value_first + value].storage];
 }
 
-/* Where a step runs: "device" for launches of a graph, "call" for a function that puts work on the stream. */
-static const char *where_of(const engine *g, const engine_profile *p, uint32_t id)
+const char *engine_step_where(const engine *g, const engine_profile *p, uint32_t id)
 {
     const kernel *k = g->code[id].kernel;
     if (!g->backend->copy || (g->step[id].kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE)) return "device";
@@ -72,7 +71,7 @@ static const char *where_of(const engine *g, const engine_profile *p, uint32_t i
 
 static bool is_program(const engine *g, const engine_profile *p, uint32_t id)
 {
-    return g->step[id].kind == STEP_KERNEL && strcmp(where_of(g, p, id), "device") == 0;
+    return g->step[id].kind == STEP_KERNEL && strcmp(engine_step_where(g, p, id), "device") == 0;
 }
 
 /* By input and output: the places of its storages in the first profile, as bits. NULL without memory. */
@@ -197,7 +196,7 @@ static void print_segments(const engine *g, uint32_t profile, text *out)
     for (uint32_t i = 0; i < p->step_count; i++) {
         const uint32_t id = p->step_first + i;
         if (is_program(g, p, id) || ++others > SHOWN) continue;
-        const char *where = where_of(g, p, id), *name = engine_text(g, g->step[id].name);
+        const char *where = engine_step_where(g, p, id), *name = engine_text(g, g->step[id].name);
         const bool is_call = strcmp(where, "call") == 0, is_copy = !is_call && strcmp(where, "host") != 0;
         const uint32_t moved = is_copy ? g->value[p->value_first + g->arg[g->step[id].in_at]].name : 0;
         if (moved) name = engine_text(g, moved);
@@ -205,7 +204,7 @@ static void print_segments(const engine *g, uint32_t profile, text *out)
                     is_copy   ? "copy of"
                     : is_call ? "call of"
                               : "step",
-                    *name ? name : kernel_name(g, id));
+                    *name ? name : engine_step_kernel(g, id));
         if (is_copy) text_printf(out, " %s", where);
     }
     if (others > SHOWN) text_printf(out, " and %u more", others - SHOWN);
@@ -239,10 +238,10 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
         if (r > 1) text_printf(out, "  region %u:\n", r);
         for (uint32_t i = 0; i < x->step_count; i++) {
             const uint32_t id = p->step_first + x->step_at + i;
-            text_printf(out, "  %4u %-16s ", x->step_at + i, kernel_name(g, id));
-            if (g->backend->copy) text_printf(out, "%-9s ", is_program(g, p, id) ? "" : where_of(g, p, id));
+            text_printf(out, "  %4u %-16s ", x->step_at + i, engine_step_kernel(g, id));
+            if (g->backend->copy) text_printf(out, "%-9s ", is_program(g, p, id) ? "" : engine_step_where(g, p, id));
             const size_t before = out->length;
-            print_tactic(g, id, out);
+            engine_step_tactic(g, id, out);
             for (size_t n = out->length - before; n < 14; n++) text_append(out, " ", 1);
             text_printf(out, " %s", engine_text(g, g->step[id].problem));
             if (g->step[id].region[0]) text_printf(out, " region %u", g->step[id].region[0]);
@@ -359,11 +358,11 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
     for (uint32_t i = 0; i < p->step_count; i++) {
         const uint32_t id = p->step_first + i;
         text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
-        json_field(out, "kernel", kernel_name(g, id), true);
-        json_field(out, "where", where_of(g, p, id), true);
+        json_field(out, "kernel", engine_step_kernel(g, id), true);
+        json_field(out, "where", engine_step_where(g, p, id), true);
         text t;
         text_init(&t, out->e);
-        print_tactic(g, id, &t);
+        engine_step_tactic(g, id, &t);
         json_field(out, "tactic", t.length && !t.failed ? t.at : "", true);
         text_deinit(&t);
         json_field(out, "problem", engine_text(g, g->step[id].problem), true);

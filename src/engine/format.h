@@ -12,13 +12,13 @@
 #include "sinter/tensor.h"
 #include <stdint.h>
 
-enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 2, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
+enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 3, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
 #define ENGINE_MAGIC "\x89SINTER\n"
 
 typedef enum section_kind {
     SECTION_NONE, SECTION_STRINGS, SECTION_DIMS, SECTION_SYMBOLS, SECTION_RANGES, SECTION_IOS, SECTION_PROFILES,
     SECTION_STORAGES, SECTION_VALUES, SECTION_ARGS, SECTION_REGIONS, SECTION_STEPS, SECTION_KERNELS, SECTION_RECIPES,
-    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_INPUTS, SECTION_STATE,
+    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_INPUTS, SECTION_STATE, SECTION_DETAIL,
     SECTION_KIND_COUNT
 } section_kind;
 
@@ -145,6 +145,9 @@ typedef struct engine_state {
     uint64_t capacity;
 } engine_state;
 _Static_assert(sizeof(engine_state) == 16, "on-disk layout");
+
+/* SECTION_DETAIL (optional; empty, or one record): sinter_detail, what the engine tells of its layers. */
+typedef struct engine_detail_record { uint32_t detail, reserved; } engine_detail_record;
 
 /* SECTION_CODE (optional): compiled kernels one after the other, each a header and `size` bytes, padded to 16. Run only
  * where the caller trusts the file. */

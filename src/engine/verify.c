@@ -36,6 +36,7 @@ const size_t engine_record_size[SECTION_KIND_COUNT] = {
     [SECTION_CODE] = 1,
     [SECTION_INPUTS] = sizeof(engine_input),
     [SECTION_STATE] = sizeof(engine_state),
+    [SECTION_DETAIL] = sizeof(engine_detail_record),
 };
 _Static_assert(sizeof(engine_dim) == sizeof(dim_node), "the shape program is evaluated where it lies");
 
@@ -122,7 +123,7 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
     if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
         return BAD(e, "bytes follow the last section");
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++)
-        if (!found[i] && i != SECTION_CODE && i != SECTION_INPUTS && i != SECTION_STATE)
+        if (!found[i] && i != SECTION_CODE && i != SECTION_INPUTS && i != SECTION_STATE && i != SECTION_DETAIL)
             return BAD(e, "section kind %u is missing", i);
     return SINTER_OK;
 }
@@ -155,6 +156,8 @@ static void point(engine *g, const engine_section *const *found)
     }
     if (found[SECTION_STATE] && found[SECTION_STATE]->size)
         g->state = (const void *)(g->bytes + found[SECTION_STATE]->at);
+    if (found[SECTION_DETAIL] && found[SECTION_DETAIL]->size)
+        g->detail = (const void *)(g->bytes + found[SECTION_DETAIL]->at);
     if (found[SECTION_INPUTS] && found[SECTION_INPUTS]->size) {
         g->input = (const void *)(g->bytes + found[SECTION_INPUTS]->at);
         g->input_records = (uint32_t)(found[SECTION_INPUTS]->size / sizeof(engine_input));
@@ -410,6 +413,7 @@ static sinter_status check_others(env *e, const engine *g)
     if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model) ||
         !string_ok(g, n->backend))
         return BAD(e, "the notes are malformed");
+    if (engine_detail(g) > SINTER_DETAIL_NONE) return BAD(e, "the record of what layers tell is malformed");
     if (strcmp(engine_text(g, n->backend), g->backend->name) != 0)
         return FAIL(e, INCOMPATIBLE, "the engine was built for '%.32s', it is opened for '%s'",
                     engine_text(g, n->backend), g->backend->name);

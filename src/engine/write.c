@@ -248,7 +248,7 @@ static size_t lay_out(const engine_writer *w, engine_section *table)
         const uint32_t kind = kind_at(i);
         const size_t bytes = w->section[kind].size;
         /* Older libraries can do without. */
-        const bool is_optional = kind == SECTION_CODE || (kind == SECTION_STATE && !bytes);
+        const bool is_optional = kind == SECTION_CODE || kind == SECTION_DETAIL || (kind == SECTION_STATE && !bytes);
         table[i] =
             (engine_section){ .kind = kind, .flags = is_optional ? 0 : SECTION_REQUIRED, .at = at, .size = bytes };
         at = size_align(size_add(at, bytes), ENGINE_ALIGN);

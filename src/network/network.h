@@ -24,6 +24,8 @@ typedef struct network_row {
     void              (*lower)(network_call *n);
 } network_row;
 const network_row *network_row_of(sinter_layer_kind kind);         /* NULL: no kind that can be added */
+/* nearest.c: sinter_layer_nearest_kind. */
+sinter_layer_kind network_nearest_kind(const sinter_layer *layer);
 const char        *network_kind_name(sinter_layer_kind kind);
 
 /* Kinds whose operator the caller names, with any number of outputs. */

@@ -241,6 +241,28 @@ static sinter_layer *raise_plain(raising *r) /* arg: kind * 8 + inputs */
                : NULL;
 }
 
+/* A product, and behind it the sum with C; the product has the node's name, too. */
+static sinter_layer *raise_gemm(raising *r)
+{
+    const onnx_attr *factor[] = { attr(r, "alpha", ONNX_FLOAT), attr(r, "beta", ONNX_FLOAT) };
+    sinter_network_tensor *in[2];
+    if (!shaped(r, 2, 3, 1, "alpha beta transA transB")) return NULL;
+    for (uint32_t i = 0; i < 2; i++)
+        if (factor[i] && (double)factor[i]->f != 1) return NULL;
+    for (uint32_t i = 0; i < 2; i++) in[i] = tensor(r, i);
+    sinter_network_tensor *sum = has_input(r, 2) ? tensor(r, 2) : NULL;
+    sinter_layer *layer = r->is_wrong ? NULL : make(r, SINTER_LAYER_MATRIX_MULTIPLY, 2);
+    set(r, layer, "op0", integer(r, "transA", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
+    set(r, layer, "op1", integer(r, "transB", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
+    if (!layer || !sum || r->is_wrong) return layer;
+    in[0] = layer->out[0];
+    in[1] = sum;
+    (void)network_set_layer_text(layer, r->s->e, r->n->name, true);
+    layer = network_make(r->s->net, r->s->e, SINTER_LAYER_ELEMENTWISE, in, 2, 0);
+    set(r, layer, "op", SINTER_ELEMENTWISE_SUM);
+    return layer;
+}
+
 /* ---- convolutions and pools ---- */
 
 /* Stride, dilation, pads and auto_pad, which windows share. False: there is no parameter for it. */
@@ -621,6 +643,7 @@ static const raise_row rows[] = {
     { "Sign", 9, SINTER_UNARY_SIGN, raise_unary },
     { "Round", 11, SINTER_UNARY_ROUND, raise_unary },
     { "IsNaN", 9, SINTER_UNARY_ISNAN, raise_unary },
+    { "Gemm", 7, 0, raise_gemm },
     { "MatMul", 1, SINTER_LAYER_MATRIX_MULTIPLY << 3 | 2, raise_plain },
     { "Where", 9, SINTER_LAYER_SELECT << 3 | 3, raise_plain },
     { "Identity", 1, SINTER_LAYER_IDENTITY << 3 | 1, raise_plain },

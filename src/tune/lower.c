@@ -31,14 +31,23 @@ sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 
 /* ---- names ---- */
 
+/* Layers that one node of a model became follow each other, under one name. */
+static bool is_named_again(const lowering *l, const ir_node *n, uint32_t i)
+{
+    const char *name = l->g->origin_name.at[n->origin[i]], *last = i ? l->g->origin_name.at[n->origin[i - 1]] : NULL;
+    return name && last && strcmp(name, last) == 0;
+}
+
 static const char *name_of(lowering *l, const ir_node *n)
 {
     if (n->count_origin < 2) return n->name ? n->name : n->count_origin ? l->g->origin_name.at[n->origin[0]] : "";
     text t;
     text_init(&t, l->e);
-    for (uint32_t i = 0; i < n->count_origin && t.length < 160; i++)
+    for (uint32_t i = 0; i < n->count_origin && t.length < 160; i++) {
+        if (is_named_again(l, n, i)) continue;
         text_printf(&t, "%s%s", i ? " + " : "",
                     l->g->origin_name.at[n->origin[i]] ? l->g->origin_name.at[n->origin[i]] : "?");
+    }
     const char *name = t.failed ? "" : arena_text(l->a, t.at, t.length);
     text_deinit(&t);
     return name ? name : "";

@@ -22,7 +22,7 @@ def plain(text):
     text = re.sub(r"\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\]", "[TIME]", text)
     text = re.sub(r"\[sinter [0-9.]+\]", "[sinter #]", text)
     text = re.sub(r"(Selected Device|CPUs|Device Global Memory|sinter version): .*", r"\1: #", text)
-    text = re.sub(r"(TacticName: )\w+ [^,]*,", r"\1#,", text)
+    text = re.sub(r"(Tactic(?:Name|Value)?: )[^,\n]*,", r"\1#,", text)
     text = re.sub(r"# \S*sinter exec", "# sinter exec", text)
     text = re.sub(r"(Name: [^,]*, .*Problem: )(\w+):.*", r"\1\2", text)
     kept = []

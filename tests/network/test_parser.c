@@ -190,6 +190,35 @@ static void quantised_network(void)
     sinter_network_destroy(net);
 }
 
+/* Products with a sum behind them, and what stays an operator but is called as TensorRT's parser calls it. */
+static void products_and_names_of_kinds(void)
+{
+    const struct {
+        const char *name;
+        sinter_layer_kind kind, nearest;
+    } rows[] = { { "a", SINTER_LAYER_ELEMENTWISE, SINTER_LAYER_ELEMENTWISE },
+                 { "b", SINTER_LAYER_MATRIX_MULTIPLY, SINTER_LAYER_MATRIX_MULTIPLY },
+                 { "c", SINTER_LAYER_OP, SINTER_LAYER_MATRIX_MULTIPLY },
+                 { "d", SINTER_LAYER_OP, SINTER_LAYER_SLICE },
+                 { "e", SINTER_LAYER_OP, SINTER_LAYER_RESIZE },
+                 { "y", SINTER_LAYER_OP, SINTER_LAYER_OP } };
+    const char *const text = "in x f32 3,4; a = Gemm x %5,4 %5 transB=1; b = Gemm a %5,2; c = Gemm b %2,3 alpha=0.5;"
+                             "d = Slice c {0} {2} {1}; e = Resize d - - {6,3} mode=nearest; y = Det c; out e; out y";
+    const char *const run = "in x f32 3,4; a = Gemm x %5,4 %5 transB=1; b = Gemm a %3,2 %2 transA=1;"
+                            "c = Gemm b %2,3 alpha=0.5; out c";
+    sinter_parser *parser = NULL;
+    same(run);
+    sinter_network *net = parsed(text, &parser);
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const sinter_layer *layer = sinter_network_tensor_producer(sinter_network_find_tensor(net, rows[i].name));
+        if (!CHECK_EQ(sinter_layer_get_kind(layer), rows[i].kind)) printf("%s\n", rows[i].name);
+        if (!CHECK_EQ(sinter_layer_nearest_kind(layer), rows[i].nearest)) printf("%s\n", rows[i].name);
+    }
+    CHECK_EQ(sinter_layer_nearest_kind(NULL), SINTER_LAYER_OP);
+    sinter_parser_destroy(parser);
+    sinter_network_destroy(net);
+}
+
 static void other_operators(void)
 {
     same("in x f32 2,6; a, b = Split x axis=1 num_outputs=2; c = Clip a #-1 #1; d = ReduceL2 b {1}; e = Mul c d;"
@@ -310,7 +339,9 @@ static void damaged_models(void)
     free(m.model.at);
 }
 
-static const test tests[] = { T(residual_network),        T(transformer_block), T(quantised_network),
-                              T(other_operators),         T(names_and_kinds),   T(everything_that_is_wrong),
-                              T(a_model_that_is_changed), T(damaged_models),    { 0 } };
+static const test tests[] = { T(residual_network),         T(transformer_block),
+                              T(quantised_network),        T(products_and_names_of_kinds),
+                              T(other_operators),          T(names_and_kinds),
+                              T(everything_that_is_wrong), T(a_model_that_is_changed),
+                              T(damaged_models),           { 0 } };
 TEST_MAIN(tests)

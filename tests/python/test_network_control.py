@@ -312,7 +312,9 @@ def test_parsed_network_is_changed():
     assert np.array_equal(scores(net, image), wanted)
     conv, flat = net.layers[0], net.find_layer("flat_flatten")
     assert conv.kind == sinter.LayerKind.CONVOLUTION and flat.kind == sinter.LayerKind.SHUFFLE and tuple(flat.reshape) == (0, -1)
-    assert net.find_layer("logits_gemm").operator[:2] == ("", "Gemm") and net.find_layer("norm1_batchnormalization").epsilon > 0
+    norm, product = net.find_layer("norm1_batchnormalization"), net.find_layer("logits_gemm")
+    assert norm.operator[:2] == ("", "BatchNormalization") and norm.epsilon > 0 and norm.nearest_kind == sinter.LayerKind.SCALE
+    assert product.kind == product.nearest_kind == sinter.LayerKind.MATRIX_MULTIPLY
     rig.raises(sinter.InvalidArgument, lambda: flat.operator, says="layer 'flat_flatten' is of kind shuffle")
     assert net.find_tensor("scores").producer.kind == sinter.LayerKind.SOFTMAX and net.find_layer("nothing") is None
     small = net.add("elementwise", net.inputs[0], net.add_constant(np.full((1, 1, 1, 1), 0.5, "f4")), op="prod")

@@ -189,7 +189,7 @@ def test_parser_errors():
     assert parser.supports_model(rig.DIGITS.read_bytes())[0]
     assert builder.build_serialized_network(network, builder.create_builder_config()) is None
     assert not parser.parse_from_file("/nowhere.onnx")
-    assert parser.parse(rig.DIGITS.read_bytes()) and network.num_layers == 21 and network.num_inputs == 1
+    assert parser.parse(rig.DIGITS.read_bytes()) and network.num_layers == 22 and network.num_inputs == 1
     assert network.get_layer(0).type == trt.LayerType.CONVOLUTION and network.get_output(0).name == "scores"
     assert network.get_input(0).shape == (-1, 1, 28, 28) and network.get_input(0).dtype == trt.float32
     # A free size needs a profile.
@@ -580,7 +580,7 @@ print("done")
 
 
 def test_script_calibration():
-    assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "digits.cache") == "class 7 ranges 10\n"
+    assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "digits.cache") == "class 7 ranges 11\n"
 
 
 rig.main(__name__)

@@ -199,6 +199,7 @@ def test_tensors_of_further_profiles():
     builder, network = begin()
     x = network.add_input("x", trt.float32, (-1, 4))
     config = builder.create_builder_config()
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     for most in (2, 3):
         profile = builder.create_optimization_profile()
         profile.set_shape("x", (1, 4), (1, 4), (most, 4))
@@ -208,6 +209,73 @@ def test_tensors_of_further_profiles():
     layers = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
     made = [t["Name"] for layer in layers for t in layer["Outputs"]]
     assert len(set(made)) == len(made) == 2 and made[1] == made[0] + " [profile 1]" and layers[1]["Inputs"][0]["Name"] == "x [profile 1]"
+
+
+def test_profiling_verbosity():
+    """What a build was asked for decides what the inspector of its engine says; a context gives the sizes."""
+    import json
+    said = {}
+    for verbosity in (trt.ProfilingVerbosity.LAYER_NAMES_ONLY, trt.ProfilingVerbosity.NONE, trt.ProfilingVerbosity.DETAILED):
+        builder, network = begin()
+        x = network.add_input("x", trt.float32, (-1, 4))
+        config = builder.create_builder_config()
+        config.profiling_verbosity = verbosity
+        profile = builder.create_optimization_profile()
+        profile.set_shape("x", (1, 4), (2, 4), (8, 4))
+        config.add_optimization_profile(profile)
+        for _ in range(2):
+            layer = network.add_softmax(x)
+            layer.name, x = "twice", layer.get_output(0)
+        network.mark_output(x)
+        engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+        assert engine.profiling_verbosity == verbosity
+        inspector = engine.create_engine_inspector()
+        said[verbosity] = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
+        if verbosity == trt.ProfilingVerbosity.DETAILED:
+            context = engine.create_execution_context()
+            context.set_input_shape("x", (5, 4))
+            inspector.execution_context = context
+            layer = json.loads(inspector.get_layer_information(0, trt.LayerInformationFormat.JSON))
+            assert layer["Inputs"][0]["Dimensions"] == [5, 4] and layer["Outputs"][0]["Dimensions"] == [5, 4], layer
+            line = inspector.get_layer_information(1, trt.LayerInformationFormat.ONELINE)
+            assert line.startswith("Name: twice #2, LayerType: softmax, Inputs: [ { Name: "), line
+    names, none, detailed = said.values()
+    assert names["Layers"] == ["twice", "twice #2"] and len(names["Bindings"]) == 2 and none == {"Layers": [], "Bindings": []}
+    assert [layer["Name"] for layer in detailed["Layers"]] == names["Layers"]
+    assert detailed["Layers"][0]["Inputs"] == [{"Name": "x", "Location": "Device", "Dimensions": [-1, 4], "Format/Datatype": "Float"}]
+
+
+def test_weights_that_are_marked():
+    """With REFIT_INDIVIDUAL the weights that are marked can be replaced, and no others; an engine without weights cannot run."""
+    def engine(flag, *marks):
+        builder, network = begin()
+        x = network.add_input("x", trt.float32, (2, 3))
+        for name in ("a", "b"):
+            weight = np.full((1, 3), 2, "f4")
+            layer = network.add_constant((1, 3), weight)
+            assert network.set_weights_name(weight, name)
+            x = network.add_elementwise(x, layer.get_output(0), trt.ElementWiseOperation.PROD).get_output(0)
+        x.name = "y"
+        network.mark_output(x)
+        for name in marks:
+            assert network.mark_weights_refittable(name) and network.are_weights_marked_refittable(name)
+        config = builder.create_builder_config()
+        config.set_flag(flag)
+        return builder.build_engine_with_config(network, config)
+
+    made = engine(trt.BuilderFlag.REFIT_INDIVIDUAL, "b")
+    refitter = trt.Refitter(made, QUIET)
+    five = trt.Weights(np.full(3, 5, "f4"))
+    assert refitter.get_all_weights() == ["b"] and not refitter.set_named_weights("a", five)
+    assert refitter.set_named_weights("b", five) and refitter.refit_cuda_engine()
+    assert ran(made, {"x": np.ones((2, 3), "f4")}, {"y": "f4"})["y"].tolist() == [[10] * 3] * 2
+    assert len(trt.Refitter(engine(trt.BuilderFlag.REFIT, "b"), QUIET).get_all_weights()) == 2
+    stripped = engine(trt.BuilderFlag.STRIP_PLAN)
+    assert stripped.create_execution_context() is None
+    refitter = trt.Refitter(stripped, QUIET)
+    assert refitter.get_missing_weights() == ["a", "b"] and all(refitter.set_named_weights(name, five) for name in "ab")
+    assert refitter.get_missing_weights() == [] and refitter.refit_cuda_engine()
+    assert ran(stripped, {"x": np.ones((2, 3), "f4")}, {"y": "f4"})["y"].tolist() == [[25] * 3] * 2
 
 
 def test_names_of_bindings():
@@ -267,7 +335,7 @@ def test_foreign_timing_caches():
         assert bytes(cache.serialize())[:19] in (b"", b"sinter timing cache")
     config.set_flag(trt.BuilderFlag.REFIT_INDIVIDUAL)
     assert builder.build_serialized_network(network, config) is not None
-    assert any("REFIT_INDIVIDUAL makes all weights refittable" in text for _, text in logger.lines)
+    assert any("REFIT_INDIVIDUAL without INetworkDefinition.mark_weights_refittable" in text for _, text in logger.lines)
 
 
 def test_layers_of_quantised_models():

@@ -630,8 +630,9 @@ static void code_is_trusted_or_not(void)
     memcpy(copy + at, &h, sizeof h);
     memcpy(copy + at + sizeof h, "sixteen bytes...", 16);
     section_of(copy, SECTION_CODE)->size = 64;
-    section_of(copy, SECTION_INPUTS)->at += 64; /* it and the one behind it are empty, and the last */
+    section_of(copy, SECTION_INPUTS)->at += 64; /* it and those behind it are empty */
     section_of(copy, SECTION_STATE)->at += 64;
+    section_of(copy, SECTION_DETAIL)->at += 64;
     parts_seal(copy, size);
     const sinter_buffer with = { .data = copy, .size = size };
     const long before = twoplace.imports;

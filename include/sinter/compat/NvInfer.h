@@ -124,10 +124,11 @@ class INetworkDefinition : public detail::reporter {
             return false;
         });
     }
-    /* Every weight of a refittable engine can be replaced: marks are kept, and change nothing. */
+    /* With BuilderFlag::kREFIT_INDIVIDUAL the weights that are marked can be replaced, and no others. */
     bool markWeightsRefittable(char const *name) noexcept { return marked_.insert(name ? name : "").second || name; }
     bool unmarkWeightsRefittable(char const *name) noexcept { return marked_.erase(name ? name : "") != 0; }
     bool areWeightsMarkedRefittable(char const *name) const noexcept { return marked_.count(name ? name : "") != 0; }
+    std::set<std::string> const &marked_weights() const { return marked_; }
     bool isDebugTensor(ITensor const &t) const noexcept
     {
         return std::find(debug_.begin(), debug_.end(), &t) != debug_.end();

@@ -501,9 +501,15 @@ class IBuilder : public detail::reporter {
                          : config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS) ? SINTER_PRECISION_PREFER
                                                                                       : SINTER_PRECISION_IGNORE);
         o->allow = allow;
-        for (const BuilderFlag f : { BuilderFlag::kREFIT, BuilderFlag::kREFIT_IDENTICAL, BuilderFlag::kREFIT_INDIVIDUAL,
-                                     BuilderFlag::kSTRIP_PLAN })
+        for (const BuilderFlag f : { BuilderFlag::kREFIT, BuilderFlag::kREFIT_IDENTICAL, BuilderFlag::kSTRIP_PLAN })
             if (config.getFlag(f)) o->refittable = 1;
+        if (config.getFlag(BuilderFlag::kREFIT_INDIVIDUAL) && !network.marked_weights().empty()) {
+            o->refittable = 1;
+            o.replaceable.assign(network.marked_weights().begin(), network.marked_weights().end());
+        }
+        o->detail = config.verbosity_ == ProfilingVerbosity::kDETAILED ? SINTER_DETAIL_ALL
+                    : config.verbosity_ == ProfilingVerbosity::kNONE   ? SINTER_DETAIL_NONE
+                                                                       : SINTER_DETAIL_NAMES;
         if (config.aux_streams_ == 0) o->branches = SINTER_BRANCHES_OFF;
         const auto workspace = config.pools_.find(MemoryPoolType::kWORKSPACE);
         if (workspace != config.pools_.end()) o->workspace = workspace->second;

@@ -220,10 +220,12 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
             std::vector<std::pair<uint64_t, uint64_t>> &before = reported_;
             const std::vector<sinter_step_time> steps = last_->steps();
             before.resize(steps.size());
+            std::set<std::string> taken;
             for (size_t i = 0; i < steps.size(); i++) {
+                const std::string name = layer_name(*steps[i].name ? steps[i].name : steps[i].kernel, taken);
                 if (steps[i].runs > before[i].first)
                     profiler_->reportLayerTime(
-                        *steps[i].name ? steps[i].name : steps[i].kernel,
+                        name.c_str(),
                         static_cast<float>(static_cast<double>(steps[i].total_ns - before[i].second) / 1e6));
                 before[i] = { steps[i].runs, steps[i].total_ns };
             }
@@ -265,7 +267,18 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     ProfilingVerbosity getNvtxVerbosity() const noexcept { return ProfilingVerbosity::kLAYER_NAMES_ONLY; }
     void destroy() noexcept { delete this; }
 
+    /* ---- for IEngineInspector ---- */
+    std::string layers(sinter_print format, uint32_t index) const { return shaped().print_layers(format, index); }
+
   private:
+    /* As the inspector names a layer: a name that is taken gets " #2" behind it. */
+    std::string layer_name(std::string const &first, std::set<std::string> &taken) const
+    {
+        const std::string suffix = profile_ ? " [profile " + std::to_string(profile_) + "]" : "";
+        std::string name = first + suffix;
+        for (int k = 2; !taken.insert(name).second; k++) name = first + " #" + std::to_string(k) + suffix;
+        return name;
+    }
     /* The sizes in memory of an input or output. */
     sinter::dims stored_shape(sinter::io const &io) const
     {

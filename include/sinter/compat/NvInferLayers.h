@@ -181,7 +181,7 @@ class ILayer : public detail::reporter {
     ILayer(INetworkDefinition *network, sinter_layer *c, ILogger *logger) : reporter(logger), network_(network), c_(c)
     {
     }
-    virtual LayerType getType() const noexcept { return static_cast<LayerType>(sinter_layer_get_kind(c_)); }
+    virtual LayerType getType() const noexcept { return static_cast<LayerType>(sinter_layer_nearest_kind(c_)); }
     void setName(char const *name) noexcept
     {
         (void)attempt([&] { sinter::call(sinter_layer_set_name, c_, name); });
@@ -200,8 +200,8 @@ class ILayer : public detail::reporter {
      * calibrator, of dynamic ranges, or of Q/DQ layers. */
     void setPrecision(DataType type) noexcept
     {
-        const bool is_product =
-            getType() == LayerType::kCONVOLUTION || getType() == LayerType::kMATRIX_MULTIPLY;
+        const sinter_layer_kind kind = sinter_layer_get_kind(c_);
+        const bool is_product = kind == SINTER_LAYER_CONVOLUTION || kind == SINTER_LAYER_MATRIX_MULTIPLY;
         if ((type != DataType::kINT8 || is_product) &&
             !attempt([&] { sinter::call(sinter_layer_set_precision, c_, detail::from(type)); }))
             return;

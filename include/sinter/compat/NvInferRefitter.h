@@ -102,14 +102,13 @@ class IRefitter : public detail::reporter {
     int32_t list(int32_t room, char const **names, bool missing) noexcept
     {
         return guard(0, [&] {
-            if (names_.empty())
-                for (auto const &w : engine_.engine().weights())
-                    if (!w.is_fixed) names_.push_back(w.name);
-            const bool is_whole = engine_.engine().info().stripped_size != engine_.engine().info().weights_size;
+            if (known_.empty()) known_ = engine_.engine().weights();
             int32_t count = 0;
-            for (std::string const &n : names_) {
-                if (missing && (is_whole || !model_.empty() || weights_.count(n))) continue;
-                if (count < room && names) names[count] = n.c_str();
+            for (sinter::weight const &w : known_) {
+                const bool is_needed =
+                    engine_.engine().is_stripped() && model_.empty() && !weights_.count(w.name);
+                if (missing ? !is_needed : w.is_fixed) continue;
+                if (count < room && names) names[count] = w.name.c_str();
                 count++;
             }
             return count;
@@ -147,7 +146,7 @@ class IRefitter : public detail::reporter {
     std::string model_;
     std::deque<std::string> layer_names_;
     std::map<std::string, sinter::tensor> weights_;
-    std::deque<std::string> names_;
+    std::vector<sinter::weight> known_;
 };
 
 } // namespace nvinfer1

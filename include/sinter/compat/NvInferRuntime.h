@@ -204,7 +204,13 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
     EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
     bool hasImplicitBatchDimension() const noexcept { return hidden_ != 0; }
-    ProfilingVerbosity getProfilingVerbosity() const noexcept { return ProfilingVerbosity::kDETAILED; }
+    ProfilingVerbosity getProfilingVerbosity() const noexcept
+    {
+        const sinter_detail detail = engine_.detail();
+        return detail == SINTER_DETAIL_ALL     ? ProfilingVerbosity::kDETAILED
+               : detail == SINTER_DETAIL_NAMES ? ProfilingVerbosity::kLAYER_NAMES_ONLY
+                                               : ProfilingVerbosity::kNONE;
+    }
     HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
     {
         return HardwareCompatibilityLevel::kNONE;
@@ -403,7 +409,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
 
 namespace nvinfer1 {
 
-/* Describes an engine: the report of `sinter inspect`. */
+/* Describes an engine, as its profiling verbosity permits. With an execution context, sizes are those of its shapes. */
 class IEngineInspector : public detail::reporter {
   public:
     explicit IEngineInspector(ICudaEngine const *engine) : reporter(engine->getLogger()), engine_(engine) {}
@@ -415,65 +421,23 @@ class IEngineInspector : public detail::reporter {
     IExecutionContext const *getExecutionContext() const noexcept { return context_; }
     char const *getEngineInformation(LayerInformationFormat format) const noexcept
     {
-        return guard(static_cast<char const *>(nullptr), [&] {
-            text_ = engine_->engine().print(format == LayerInformationFormat::kJSON ? SINTER_PRINT_JSON
-                                                                                    : SINTER_PRINT_TEXT);
-            return text_.c_str();
-        });
+        return print(SINTER_ALL_LAYERS, format);
     }
-    /* One step, counted over all profiles. kONELINE: its name. */
+    /* One layer, counted over all profiles. */
     char const *getLayerInformation(int32_t index, LayerInformationFormat format) const noexcept
     {
-        return guard(static_cast<char const *>(nullptr), [&] {
-            const std::string all = engine_->engine().print(SINTER_PRINT_JSON);
-            std::vector<std::string> const list = steps(all);
-            if (index < 0 || static_cast<size_t>(index) >= list.size())
-                throw sinter::error(SINTER_INVALID_ARG, "layer " + std::to_string(index) + " of an engine that has " +
-                                                            std::to_string(list.size()));
-            text_ = list[static_cast<size_t>(index)];
-            if (format == LayerInformationFormat::kONELINE) text_ = member(text_, "name");
-            return text_.c_str();
-        });
+        return print(static_cast<uint32_t>(index < 0 ? INT32_MAX : index), format);
     }
     void destroy() noexcept { delete this; }
 
   private:
-    /* Where the string that begins at the quote `at` ends: behind its last quote. */
-    static size_t behind_string(std::string const &json, size_t at)
+    char const *print(uint32_t index, LayerInformationFormat format) const noexcept
     {
-        for (at++; at < json.size() && json[at] != '"'; at++)
-            if (json[at] == '\\') at++;
-        return at + 1;
-    }
-    /* The objects of each list "steps". */
-    static std::vector<std::string> steps(std::string const &json)
-    {
-        std::vector<std::string> made;
-        static const char head[] = "\"steps\":[";
-        size_t at = json.find(head);
-        for (; at != std::string::npos; at = json.find(head, at)) {
-            size_t first = 0;
-            int depth = 0;
-            for (at += sizeof head - 1; at < json.size() && (depth || json[at] != ']');) {
-                if (json[at] == '"') {
-                    at = behind_string(json, at);
-                    continue;
-                }
-                if (json[at] == '{' && depth++ == 0) first = at;
-                if (json[at] == '}' && --depth == 0) made.push_back(json.substr(first, at + 1 - first));
-                at++;
-            }
-        }
-        return made;
-    }
-    /* The text of a member, as it is written. */
-    static std::string member(std::string const &object, char const *name)
-    {
-        const std::string head = "\"" + std::string(name) + "\":\"";
-        const size_t at = object.find(head);
-        if (at == std::string::npos) return "";
-        const size_t from = at + head.size();
-        return object.substr(from, behind_string(object, from - 1) - 1 - from);
+        return guard(static_cast<char const *>(nullptr), [&] {
+            const sinter_print form = format == LayerInformationFormat::kJSON ? SINTER_PRINT_JSON : SINTER_PRINT_TEXT;
+            text_ = context_ ? context_->layers(form, index) : engine_->engine().print_layers(form, index);
+            return text_.c_str();
+        });
     }
     ICudaEngine const *engine_;
     IExecutionContext const *context_ = nullptr;

@@ -266,6 +266,13 @@ class Builder(Managed, Reporter):
         if wanted != {DeviceType.GPU} and not config.get_flag(BuilderFlag.GPU_FALLBACK):
             raise NotAvailable(Missing("IBuilderConfig", "DLA").text() + "; BuilderFlag.GPU_FALLBACK permits it")
         options = {"device": self.device, "refittable": bool(config.flags & REFITS)}
+        if config.get_flag(BuilderFlag.REFIT_INDIVIDUAL):
+            if network._refittable:
+                options["replaceable"] = sorted(network._refittable)
+            else:
+                options["refittable"] = bool(config.flags & REFITS & ~(1 << int(BuilderFlag.REFIT_INDIVIDUAL)))
+                self.say(Severity.WARNING, f"{BuilderFlag.REFIT_INDIVIDUAL} without INetworkDefinition.mark_weights_refittable: no weight can "
+                                           "be replaced")
         options["tune"] = ("off", "fast", "fast", "fast", "full", "full")[min(max(config.builder_optimization_level, 0), 5)]
         options["profiles"] = network._profiles([p.shapes for p in config.profiles])
         allow = [name for name, flag in (("fp16", BuilderFlag.FP16), ("bf16", BuilderFlag.BF16)) if config.get_flag(flag)]
@@ -277,6 +284,8 @@ class Builder(Managed, Reporter):
             options["calibration"] = ranges
         if allow:
             options["allow"] = allow
+        options["detail"] = {ProfilingVerbosity.LAYER_NAMES_ONLY: "names", ProfilingVerbosity.NONE: "none"}.get(
+            config.profiling_verbosity, "all")
         if config.max_aux_streams == 0:
             options["branches"] = "off"
         if MemoryPoolType.WORKSPACE in config.pools:
@@ -298,7 +307,7 @@ class Builder(Managed, Reporter):
         finally:
             if config.progress_monitor is not None:
                 options["progress"].finish()
-        if config.get_flag(BuilderFlag.STRIP_PLAN) or config.get_flag(BuilderFlag.WEIGHTLESS):
+        if config.get_flag(BuilderFlag.STRIP_PLAN):
             plan = plan.load(no_device=True).strip()
         self.say(Severity.INFO, f"Engine generation completed in {time.perf_counter() - start:.6g} seconds.")
         return plan
@@ -335,9 +344,6 @@ class Builder(Managed, Reporter):
                 not network._is_quantized():
             self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without ranges: give int8_calibrator, ITensor.dynamic_range, "
                      "or a model with QuantizeLinear and DequantizeLinear")
-        if config.get_flag(BuilderFlag.REFIT_INDIVIDUAL):
-            self.say(Severity.WARNING, f"{BuilderFlag.REFIT_INDIVIDUAL} makes all weights refittable, not only those that "
-                     "INetworkDefinition.mark_weights_refittable names")
         if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
             self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
                      "engine for each")
@@ -377,10 +383,12 @@ class Progress:
         self.phase = None
 
 
-REFITS = sum(1 << int(f) for f in (BuilderFlag.REFIT, BuilderFlag.REFIT_IDENTICAL, BuilderFlag.REFIT_INDIVIDUAL,
-                                   BuilderFlag.STRIP_PLAN, BuilderFlag.WEIGHTLESS))
-KEEPS_PRECISIONS = sum(1 << int(f) for f in (BuilderFlag.OBEY_PRECISION_CONSTRAINTS, BuilderFlag.PREFER_PRECISION_CONSTRAINTS,
-                                             BuilderFlag.STRICT_TYPES))
+def mask(*flags):
+    return sum({1 << int(flag) for flag in flags})
+
+
+REFITS = mask(BuilderFlag.REFIT, BuilderFlag.REFIT_IDENTICAL, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
+KEEPS_PRECISIONS = mask(BuilderFlag.OBEY_PRECISION_CONSTRAINTS, BuilderFlag.PREFER_PRECISION_CONSTRAINTS, BuilderFlag.STRICT_TYPES)
 UNUSED = {
     BuilderFlag.SPARSE_WEIGHTS: "there are no kernels for 2:4 sparse weights",
     BuilderFlag.VERSION_COMPATIBLE: "an engine is for one version of sinter; build it again, or keep the model",

@@ -97,7 +97,8 @@ class ITensor:
 
 @strict
 class ILayer:
-    """A layer of a network. A layer that no kind of upstream's stands for has the type IDENTITY; `operator` is what ONNX calls it."""
+    """A layer of a network. An operator of a model that is no layer of one kind has the type of the layer that upstream's parser makes of
+    it, or IDENTITY; `operator` is what ONNX calls it."""
     ATTRIBUTES = "name metadata type"
     num_ranks = 1
 
@@ -107,7 +108,7 @@ class ILayer:
         self.layer_type = type(self).layer_type
 
     # Of IActivationLayer and IPoolingLayer `type` is their function, as upstream has it.
-    type = property(lambda self: self.layer_type or LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
+    type = property(lambda self: self.layer_type or LayerType.__members__.get(self.layer.nearest_kind.name, LayerType.IDENTITY))
     layer_type = None           # of layers whose kind has another name upstream
     name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
     metadata = property(lambda self: self.layer.metadata, lambda self, text: setattr(self.layer, "metadata", text))
@@ -450,7 +451,7 @@ class NetworkDefinition(Managed, Reporter):
         return None
 
     def mark_weights_refittable(self, name):
-        """Every weight of a refittable engine can be replaced: those that are marked are among them."""
+        """With BuilderFlag.REFIT_INDIVIDUAL the weights that are marked can be replaced, and no others."""
         self._refittable.add(name)
         return True
 

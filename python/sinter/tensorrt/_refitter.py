@@ -84,7 +84,7 @@ class Refitter(Managed, Reporter):
         """Of an engine without weights: those that were not given yet."""
         if self._model is not None or not self.engine._is_stripped:
             return []
-        return [n for n in self.get_all_weights() if n not in self._weights]
+        return [w.name for w in self.engine._engine.weights() if w.name not in self._weights]
 
     def get_all(self):
         """(layers, roles), as set_weights takes them. Names that do not end in a role stand as they are, with WeightsRole.ANY."""

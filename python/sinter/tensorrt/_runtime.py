@@ -5,7 +5,7 @@ import operator
 import os
 
 from .. import _library
-from .._abi import Dtype, Place
+from .._abi import Detail, Dtype, Place
 from .._dtype import BITS as SINTER_BITS
 from .._dtype import size_of
 from .._context import c_run as context_run
@@ -23,6 +23,8 @@ from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStr
                      ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
 
+VERBOSITY = {Detail.ALL: ProfilingVerbosity.DETAILED, Detail.NAMES: ProfilingVerbosity.LAYER_NAMES_ONLY,
+             Detail.NONE: ProfilingVerbosity.NONE}
 FLOAT_WORDS = {"FLOAT": "FP32", "HALF": "FP16"}
 
 
@@ -123,7 +125,7 @@ class ICudaEngine(Managed, Reporter):
     max_batch_size = 1
     engine_capability = EngineCapability.STANDARD
     hardware_compatibility_level = HardwareCompatibilityLevel.NONE
-    profiling_verbosity = ProfilingVerbosity.DETAILED
+    profiling_verbosity = property(lambda self: VERBOSITY[self._engine.detail])
     tactic_sources = num_aux_streams = 0
     minimum_weight_streaming_budget = 0
     _budget = None                                       # of an engine for the CPU
@@ -158,10 +160,7 @@ class ICudaEngine(Managed, Reporter):
         except Error:                                   # an engine without weights, or for a device that is not here
             return frozenset()
 
-    @property
-    def _is_stripped(self):
-        info = self._engine.info
-        return info["stripped_bytes"] > 0 and len(self._engine.strip()) == info["file_bytes"]
+    _is_stripped = property(lambda self: self._engine.is_stripped)
 
     def _find(self, name):
         """The IO of a name or of a binding."""

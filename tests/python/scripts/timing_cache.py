@@ -68,6 +68,7 @@ def edit():
     network.mark_output(network.add_convolution_nd(x, 16, (3, 3), kernel).get_output(0))
     config = builder.create_builder_config()
     config.builder_optimization_level = 5
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     config.set_flag(trt.BuilderFlag.EDITABLE_TIMING_CACHE)
     assert config.set_timing_cache(config.create_timing_cache(b""), ignore_mismatch=False)
 
