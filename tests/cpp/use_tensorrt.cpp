@@ -358,7 +358,47 @@ static void digits(const std::string &path, const std::vector<float> &image)
     config->setMemoryPoolLimit(MemoryPoolType::kWORKSPACE, 1 << 20);
     owned<IHostMemory> third(builder->buildSerializedNetwork(*network, *config));
     CHECK(third && logger.has("2:4 sparse") && recorder.list.empty());
+    const owned<INetworkDefinition> watched(builder->createNetworkV2(0));
+    const owned<ICudaEngine> heir(builder->buildEngineWithConfig(*network, *config));
+    const owned<IExecutionContext> grandchild(heir->createExecutionContext());
+    CHECK(watched->getErrorRecorder() == &recorder && grandchild->getErrorRecorder() == &recorder);
+    CHECK(!grandchild->setInputShape("none", Dims4(1, 1, 28, 28)) && recorder.list.size() == 1);
     CHECK(!parser->parse("rubbish", 7) && parser->getNbErrors() >= 1 && *parser->getError(0)->desc());
+}
+
+/* An input whose values are the sizes of the output: they lie on the host, and say the shape before a run. */
+static void shape_inputs()
+{
+    const owned<IBuilder> builder(createInferBuilder(logger));
+    const owned<INetworkDefinition> network(builder->createNetworkV2(0));
+    ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims{ 1, { -1 } });
+    IShuffleLayer *const shuffle = network->addShuffle(*x);
+    shuffle->setInput(1, *network->addInput("sizes", DataType::kINT32, Dims{ 1, { 2 } }));
+    shuffle->getOutput(0)->setName("y");
+    network->markOutput(*shuffle->getOutput(0));
+    const owned<IBuilderConfig> config(builder->createBuilderConfig());
+    IOptimizationProfile *const profile = builder->createOptimizationProfile();
+    const OptProfileSelector all[] = { OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX };
+    const int32_t sizes[3][2] = { { 1, 1 }, { 2, 3 }, { 4, 5 } };
+    for (int i = 0; i < 3; i++) {
+        profile->setDimensions("x", all[i], Dims{ 1, { sizes[i][0] * sizes[i][1] } });
+        CHECK(profile->setShapeValues("sizes", all[i], sizes[i], 2));
+    }
+    config->addOptimizationProfile(profile);
+    const owned<ICudaEngine> engine(builder->buildEngineWithConfig(*network, *config));
+    CHECK(engine->isShapeInferenceIO("sizes") && !engine->isShapeInferenceIO("x"));
+    CHECK(engine->getTensorLocation("sizes") == TensorLocation::kHOST &&
+          engine->getTensorLocation("x") == TensorLocation::kDEVICE);
+    const owned<IExecutionContext> context(engine->createExecutionContext());
+    CHECK(context->inferShapes(0, nullptr) == 2 && context->setInputShape("x", Dims{ 1, { 6 } }));
+    CHECK(context->allInputDimensionsSpecified() && !context->allInputShapesSpecified());
+    const int32_t wanted[2] = { 3, 2 };
+    float in[6] = { 1, 2, 3, 4, 5, 6 }, out[6] = {};
+    CHECK(context->setInputTensorAddress("sizes", wanted) && context->inferShapes(0, nullptr) == 0);
+    const Dims shape = context->getTensorShape("y");
+    CHECK(shape.nbDims == 2 && shape.d[0] == 3 && shape.d[1] == 2);
+    CHECK(context->setTensorAddress("x", in) && context->setTensorAddress("y", out) && context->enqueueV3(nullptr));
+    CHECK(out[0] == 1 && out[5] == 6);
 }
 
 /* x * factor + 1, in version 2. */
@@ -833,6 +873,7 @@ int main(int argc, char **argv)
     digits(argv[1], image);
     plugins(argv[3]);
     networks();
+    shape_inputs();
     attention();
     experts();
     newer_calls();

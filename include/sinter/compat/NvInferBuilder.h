@@ -333,8 +333,11 @@ class IBuilder : public detail::reporter {
                                         int32_t version = NV_TENSORRT_MAJOR) noexcept
     {
         const bool is_explicit = version >= 10 || flags >> int(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH) & 1;
-        return guard(static_cast<INetworkDefinition *>(nullptr),
-                     [&] { return new INetworkDefinition(*this, logger_, flags, !is_explicit); });
+        return guard(static_cast<INetworkDefinition *>(nullptr), [&] {
+            auto *const made = new INetworkDefinition(*this, logger_, flags, !is_explicit);
+            made->setErrorRecorder(recorder_);
+            return made;
+        });
     }
     INetworkDefinition *createNetwork() noexcept { return createNetworkV2(0, 7); }
     IBuilderConfig *createBuilderConfig() noexcept { return new (std::nothrow) IBuilderConfig(); }
@@ -410,6 +413,7 @@ class IBuilder : public detail::reporter {
         const std::unique_ptr<IHostMemory> made(buildSerializedNetwork(network, config));
         if (!made) return nullptr;
         IRuntime runtime(*logger_);
+        runtime.setErrorRecorder(recorder_);
         return runtime.deserializeCudaEngine(made->data(), made->size());
     }
     /* The configuration that the builder had itself, of TensorRT 5 to 7. */

@@ -14,7 +14,7 @@ namespace nvinfer1 {
 class IExecutionContext : public detail::reporter, public detail::context_bindings<IExecutionContext> {
   public:
     IExecutionContext(ICudaEngine *engine, sinter_memory memory)
-        : reporter(engine->getLogger()), engine_(engine), memory_(memory)
+        : reporter(engine->getLogger(), engine->getErrorRecorder()), engine_(engine), memory_(memory)
     {
         place_ = engine->engine().device() == "cuda" ? SINTER_PLACE_DEVICE : SINTER_PLACE_HOST;
         set_batch(1);
@@ -108,21 +108,27 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         }
         return made;
     }
-    /* How many inputs have no shape; their names. */
+    /* How many inputs have no shape, or lack values that decide one; their names. */
     int32_t inferShapes(int32_t room, char const **names) const noexcept
     {
         return guard(-1, [&] {
             int32_t count = 0;
             for (sinter::io const &io : engine_->io()) {
-                if (!io.is_input || is_fixed(io) || shapes_.count(io.name)) continue;
+                if (!io.is_input || (has_shape(io) && has_values(io))) continue;
                 if (count < room && names) names[count] = io.name.c_str();
                 count++;
             }
             return count;
         });
     }
-    bool allInputDimensionsSpecified() const noexcept { return inferShapes(0, nullptr) == 0; }
-    bool allInputShapesSpecified() const noexcept { return true; }
+    bool allInputDimensionsSpecified() const noexcept
+    {
+        return guard(false, [&] { return every_input([&](sinter::io const &io) { return has_shape(io); }); });
+    }
+    bool allInputShapesSpecified() const noexcept
+    {
+        return guard(false, [&] { return every_input([&](sinter::io const &io) { return has_values(io); }); });
+    }
     int64_t getMaxOutputSize(char const *name) const noexcept
     {
         return guard(int64_t(-1), [&] { return static_cast<int64_t>(shaped().max_output_size(name)); });
@@ -286,6 +292,25 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         const auto set = shapes_.find(io.name);
         return set == shapes_.end() ? io.shape : set->second;
     }
+    bool has_shape(sinter::io const &io) const { return is_fixed(io) || shapes_.count(io.name); }
+    bool has_values(sinter::io const &io) const
+    {
+        return !engine_->isShapeInferenceIO(io.name.c_str()) || getTensorAddress(io.name.c_str());
+    }
+    template <class F> bool every_input(F f) const
+    {
+        for (sinter::io const &io : engine_->io())
+            if (io.is_input && !f(io)) return false;
+        return true;
+    }
+    /* What is at an input's address. */
+    sinter::view data_of(sinter::io const &io, void *data) const
+    {
+        const auto set = shapes_.find(io.name);
+        const bool is_host = engine_->getTensorLocation(io.name.c_str()) == TensorLocation::kHOST;
+        return sinter::view(io.dtype, data, set == shapes_.end() ? io.shape : set->second,
+                            is_host ? SINTER_PLACE_HOST : place_);
+    }
     void forget() const
     {
         contexts_.clear();
@@ -323,6 +348,9 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         for (sinter::io const &io : engine_->io())
             if (io.is_input && is_fixed(io)) c.set_input_shape(io.name, io.shape);
         for (auto const &s : shapes_) c.set_input_shape(s.first, s.second);
+        for (sinter::io const &io : engine_->io())
+            if (io.is_input && has_shape(io) && engine_->isShapeInferenceIO(io.name.c_str()) && has_values(io))
+                c.set_input(io.name, data_of(io, addresses_.at(io.name)));
         return c;
     }
     std::map<std::string, void *> bound(void *const *bindings) const
@@ -340,11 +368,10 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 const auto at = addresses.find(io.name);
                 void *const data = at == addresses.end() ? nullptr : at->second;
                 if (io.is_input) {
-                    const auto set = shapes_.find(io.name);
-                    if (set == shapes_.end() && !is_fixed(io))
+                    if (!has_shape(io))
                         throw sinter::error(SINTER_INVALID_ARG,
                                             "the shape of '" + io.name + "' is not set: setInputShape");
-                    const sinter::view v(io.dtype, data, set == shapes_.end() ? io.shape : set->second, place_);
+                    const sinter::view v = data_of(io, data);
                     if (!data && v.size_bytes())
                         throw sinter::error(SINTER_INVALID_ARG,
                                             "input '" + io.name + "' has no address: setTensorAddress");

@@ -7,6 +7,9 @@
 #include "NvInferFormats.h"
 #include "NvInferPluginAdapter.h"
 
+#include <mutex>
+#include <set>
+
 namespace nvinfer1 {
 
 enum class EngineCapability : int32_t {
@@ -125,7 +128,11 @@ class IEngineInspector;
 /* A loaded engine. Any number of threads may make contexts of it. */
 class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICudaEngine> {
   public:
-    ICudaEngine(sinter::engine engine, ILogger *logger) : reporter(logger), engine_(std::move(engine)) { read(); }
+    ICudaEngine(sinter::engine engine, ILogger *logger, IErrorRecorder *recorder = nullptr)
+        : reporter(logger, recorder), engine_(std::move(engine))
+    {
+        read();
+    }
 
     /* Outputs that are debug tensors are not among them: they go to the IDebugListener of a context. */
     int32_t getNbIOTensors() const noexcept { return static_cast<int32_t>(io_->size()); }
@@ -152,8 +159,18 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         return guard(DataType::kFLOAT, [&] { return detail::from(known(name).dtype); });
     }
-    TensorLocation getTensorLocation(char const *) const noexcept { return TensorLocation::kDEVICE; }
-    bool isShapeInferenceIO(char const *) const noexcept { return false; }
+    TensorLocation getTensorLocation(char const *name) const noexcept
+    {
+        return isShapeInferenceIO(name) ? TensorLocation::kHOST : TensorLocation::kDEVICE;
+    }
+    /* Do an input's values decide sizes of outputs? Its data then lie on the host. */
+    bool isShapeInferenceIO(char const *name) const noexcept
+    {
+        return guard(false, [&] {
+            std::call_once(are_shapes_found_, [&] { find_shape_inputs(); });
+            return name && shape_inputs_.count(name) != 0;
+        });
+    }
     TensorFormat getTensorFormat(char const *name, int32_t = 0) const noexcept
     {
         detail::layout const *l = layout_of(name);
@@ -342,6 +359,25 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
 
   private:
+    void find_shape_inputs() const
+    {
+        if (engine_.is_stripped()) return;
+        bool is_known = true;
+        sinter::context_options o;
+        o->memory = SINTER_MEMORY_USER;
+        sinter::context c(engine_, o);
+        for (sinter::io const &io : *io_)
+            if (io.is_input) c.set_input_shape(io.name, io.opt);
+        for (sinter::io const &io : *io_)
+            if (!io.is_input)
+                for (const int64_t size : c.output_shape(io.name)) is_known = is_known && size >= 0;
+        if (is_known) return;
+        std::vector<char const *> names(io_->size());
+        uint32_t count = 0;
+        sinter::call(sinter_context_infer_shapes, c.get(), names.data(), static_cast<uint32_t>(names.size()), &count);
+        names.resize(count);
+        shape_inputs_.insert(names.begin(), names.end());
+    }
     void read()
     {
         io_ = std::make_shared<std::vector<sinter::io>>();
@@ -400,6 +436,8 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
     uint64_t generation_ = 0;
     int32_t hidden_ = 0, max_batch_ = 1;
+    mutable std::once_flag are_shapes_found_;
+    mutable std::set<std::string> shape_inputs_;
 };
 
 } // namespace nvinfer1
@@ -412,7 +450,10 @@ namespace nvinfer1 {
 /* Describes an engine, as its profiling verbosity permits. With an execution context, sizes are those of its shapes. */
 class IEngineInspector : public detail::reporter {
   public:
-    explicit IEngineInspector(ICudaEngine const *engine) : reporter(engine->getLogger()), engine_(engine) {}
+    explicit IEngineInspector(ICudaEngine const *engine)
+        : reporter(engine->getLogger(), engine->getErrorRecorder()), engine_(engine)
+    {
+    }
     bool setExecutionContext(IExecutionContext const *context) noexcept
     {
         context_ = context;
@@ -454,7 +495,7 @@ class IRuntime : public detail::reporter {
             sinter::engine_options o;
             o.use(::getPluginRegistry()->environment());
             o->trust_code = is_trusted_;
-            auto made = std::make_unique<ICudaEngine>(sinter::engine::load(blob, size, o), logger_);
+            auto made = std::make_unique<ICudaEngine>(sinter::engine::load(blob, size, o), logger_, recorder_);
             made->keep(blob, size);
             return made.release();
         });

@@ -331,11 +331,11 @@ class reporter {
     }
 
   protected:
-    explicit reporter(ILogger *logger) : logger_(logger) {}
+    explicit reporter(ILogger *logger, IErrorRecorder *recorder = nullptr) : logger_(logger), recorder_(recorder) {}
     reporter(reporter const &) = delete;
     reporter &operator=(reporter const &) = delete;
     ILogger *logger_;
-    IErrorRecorder *recorder_ = nullptr;
+    IErrorRecorder *recorder_;
 };
 
 /* What is built for, and where the memory of callers is. */
