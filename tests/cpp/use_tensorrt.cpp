@@ -860,7 +860,43 @@ static void newer_calls()
         foreign(config->createTimingCache("\001\377ptrt", 6));
     CHECK(foreign->is_foreign() && !cache->is_foreign() && foreign->text().empty());
     v_1_0::TimingCacheKey key = {};
-    CHECK(cache->queryKeys(&key, 1) == -1 && cache->query(key).tacticHash == TimingCacheValue::kINVALID_TACTIC_HASH);
+    CHECK(cache->queryKeys(&key, 1) == 0 && cache->query(key).tacticHash == TimingCacheValue::kINVALID_TACTIC_HASH);
+    CHECK(!cache->update(key, TimingCacheValue{ 1, 1 }));
+}
+
+/* Each key of a timing cache takes each of its other tactics; one that is removed is measured again. */
+static void edited_cache()
+{
+    const owned<IBuilder> builder(createInferBuilder(logger));
+    const owned<INetworkDefinition> network(builder->createNetworkV2(0));
+    ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims2(512, 256));
+    network->markOutput(*network->addMatrixMultiply(*x, MatrixOperation::kNONE, *x, MatrixOperation::kTRANSPOSE)->getOutput(0));
+    const owned<IBuilderConfig> config(builder->createBuilderConfig());
+    config->setFlag(BuilderFlag::kEDITABLE_TIMING_CACHE);
+    config->setBuilderOptimizationLevel(5);
+    const std::unique_ptr<ITimingCache> cache(config->createTimingCache(nullptr, 0));
+    config->setTimingCache(*cache, false);
+    const owned<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    const int64_t count = cache->queryKeys(nullptr, 0);
+    CHECK(plan && count > 0);
+    std::vector<TimingCacheKey> keys(static_cast<size_t>(count));
+    CHECK(cache->queryKeys(keys.data(), count) == count);
+    const TimingCacheValue best = cache->query(keys[0]);
+    uint64_t other = best.tacticHash;
+    for (std::string const &line : cache->described()) {
+        const size_t at = line.find(": tactic 0x");
+        if (at != std::string::npos && line.compare(0, at, cache->described()[0], 0, at) == 0)
+            other = std::stoull(line.substr(at + 9), nullptr, 16);
+    }
+    CHECK(best.timingMSec > 0 && !cache->update(keys[0], TimingCacheValue{ best.tacticHash + 1, 1 }));
+    CHECK(cache->update(keys[0], TimingCacheValue{ other, best.timingMSec }));
+    CHECK(cache->query(keys[0]).tacticHash == other &&
+          std::fabs(cache->query(keys[0]).timingMSec / best.timingMSec - 1) < 1e-5f);
+    const owned<IHostMemory> bytes(cache->serialize());
+    const std::unique_ptr<ITimingCache> again(config->createTimingCache(bytes->data(), bytes->size()));
+    CHECK(again->queryKeys(nullptr, 0) == count && again->combine(*cache, false) && again->text() == cache->text());
+    CHECK(cache->update(keys[0], TimingCacheValue{ other, std::nanf("") }) && cache->queryKeys(nullptr, 0) == count - 1);
+    CHECK(again->combine(*cache, false) && again->queryKeys(nullptr, 0) == count && again->reset());
 }
 
 int main(int argc, char **argv)
@@ -877,6 +913,7 @@ int main(int argc, char **argv)
     attention();
     experts();
     newer_calls();
+    edited_cache();
     if (!logger.said.empty()) std::printf("last words: %s", logger.said.c_str());
     std::printf("%d failures\n", failures);
     return failures != 0;

@@ -5,6 +5,7 @@
 
 #include "NvInfer.h"
 #include "NvInferAlgorithm.h"
+#include "NvInferTimingCache.h"
 
 #include <cmath>
 #include <cstdio>
@@ -126,60 +127,6 @@ class IOptimizationProfile {
 
   private:
     std::map<std::string, Dims[3]> shapes_;
-};
-
-/* Measurements that builds use again. */
-struct TimingCacheKey {
-    uint8_t data[16];
-};
-struct TimingCacheValue {
-    uint64_t tacticHash;
-    float timingMSec;
-    static constexpr uint64_t kINVALID_TACTIC_HASH = UINT64_MAX;
-};
-
-class ITimingCache {
-  public:
-    /* A text that is no timing cache of sinter (TensorRT's, for example) is left out: the cache begins empty. */
-    explicit ITimingCache(std::string text) : text_(std::move(text))
-    {
-        is_foreign_ = !text_.empty() && text_.rfind("sinter timing cache ", 0) != 0;
-        if (is_foreign_) text_.clear();
-    }
-    IHostMemory *serialize() const noexcept { return new detail::text_memory(text_); }
-    bool combine(ITimingCache const &other, bool) noexcept
-    {
-        std::set<std::string> seen;
-        std::string made;
-        for (std::string const *from : { static_cast<std::string const *>(&text_), &other.text_ })
-            for (size_t at = 0; at < from->size();) {
-                const size_t end = std::min(from->find('\n', at), from->size() - 1) + 1;
-                const std::string line = from->substr(at, end - at);
-                if (seen.insert(line).second) made += line;
-                at = end;
-            }
-        text_ = made;
-        return true;
-    }
-    bool reset() noexcept
-    {
-        text_.clear();
-        return true;
-    }
-    /* A line of the cache is the time of one kernel with one tactic (docs/usage.md), so there is no key that stands for
-     * a layer: nothing is found, and nothing is changed. */
-    int64_t queryKeys(TimingCacheKey *, int64_t) const noexcept { return -1; }
-    TimingCacheValue query(TimingCacheKey const &) const noexcept
-    {
-        return { TimingCacheValue::kINVALID_TACTIC_HASH, 0 };
-    }
-    bool update(TimingCacheKey const &, TimingCacheValue const &) noexcept { return false; }
-    std::string &text() { return text_; }
-    bool is_foreign() const { return is_foreign_; }
-
-  private:
-    std::string text_;
-    bool is_foreign_ = false;
 };
 
 /* How an engine is built. kTF32 is on, as upstream has it. */
@@ -664,6 +611,8 @@ class IBuilder : public detail::reporter {
                  "cannot be read: the cache begins empty");
         cache_file cache(config, o);
         sinter::buffer made = network.with_marked_outputs([&] { return network.net().build(o); });
+        cache.read();
+        cache.say(*this, config);
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
@@ -709,7 +658,13 @@ class IBuilder : public detail::reporter {
             o.set("timing_cache", path_);
             o->cache_only = config.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
         }
-        ~cache_file()
+        /* What is known of each key, for programs that edit the cache. */
+        void say(IBuilder const &builder, IBuilderConfig const &config) const
+        {
+            if (path_.empty() || !config.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE)) return;
+            for (std::string const &line : cache_->described()) builder.say(ILogger::Severity::kVERBOSE, line);
+        }
+        void read()
         {
             if (path_.empty()) return;
             if (FILE *f = std::fopen(path_.c_str(), "rb")) {
@@ -718,7 +673,11 @@ class IBuilder : public detail::reporter {
                 for (size_t n; (n = std::fread(part, 1, sizeof part, f)) > 0;) cache_->text().append(part, n);
                 std::fclose(f);
             }
-            std::remove(path_.c_str());
+        }
+        ~cache_file()
+        {
+            read();
+            if (!path_.empty()) std::remove(path_.c_str());
         }
 
       private:
