@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NvInferTimingCache.h - timing caches, and what is edited in them. Included by NvInferBuilder.h.
  *
- * A line of a cache is "problem | device | ... | kernel and tactic | nanoseconds spread". The key of an entry stands for
- * all before the kernel, so an entry holds the times of all tactics that were measured for it. */
+ * A line of a cache is "problem | device | ... | kernel and tactic | nanoseconds spread". The key of an entry stands
+ * for all before the kernel, so an entry holds the times of all tactics that were measured for it. */
 #ifndef NV_INFER_TIMING_CACHE_H
 #define NV_INFER_TIMING_CACHE_H
 
