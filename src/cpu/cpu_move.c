@@ -186,8 +186,23 @@ static void three_4(char *dst, int64_t to, const char *src, int64_t cols)
     transpose_4(dst, to, src, 12, 3, cols - c);
 }
 
-/* The same of bytes. A round joins the halves of 48 bytes byte by byte, which brings byte i to 2i modulo 47; after four
- * of them byte 3p + c is at p + 16c. */
+/* Two such rows. */
+static void two_4(char *dst, int64_t to, const char *src, int64_t cols)
+{
+    int64_t c = 0;
+    for (; c + 4 <= cols; c += 4, src += 32, dst += 16) {
+        floats a, b;
+        memcpy(&a, src, 16);
+        memcpy(&b, src + 16, 16);
+        const floats r0 = __builtin_shufflevector(a, b, 0, 2, 4, 6), r1 = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        memcpy(dst, &r0, 16);
+        memcpy(dst + to, &r1, 16);
+    }
+    transpose_4(dst, to, src, 8, 2, cols - c);
+}
+
+/* The three rows of bytes. A round joins the halves of 48 bytes byte by byte, which brings byte i to 2i modulo 47;
+ * after four of them byte 3p + c is at p + 16c. */
 static inline bytes high(bytes a)
 {
     return __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -231,6 +246,10 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
         three_4(dst, to, src, cols);
         return;
     }
+    if (rows == 2 && from == 8) {
+        two_4(dst, to, src, cols);
+        return;
+    }
 #if CPU_HAS_X86
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4) {
@@ -254,6 +273,28 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 #else
     transpose_4(dst, to, src, from, rows, cols);
 #endif
+}
+
+/* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
+ * overlaps the one before. */
+enum { SHORT_RUN = 512 };
+#define SHORT_RUNS(type)                                                                                               \
+    for (; count > 0; count--, dst += to, src += from) {                                                               \
+        for (int64_t i = 0; i + (int64_t)sizeof(type) <= size; i += (int64_t)sizeof(type))                             \
+            memcpy(dst + i, src + i, sizeof(type));                                                                    \
+        memcpy(dst + size - sizeof(type), src + size - sizeof(type), sizeof(type));                                    \
+    }
+static void runs(char *dst, int64_t to, const char *src, int64_t from, int64_t size, int64_t count)
+{
+    if (size >= SHORT_RUN || size < 4) {
+        for (; count > 0; count--, dst += to, src += from) memcpy(dst, src, (size_t)size);
+    } else if (size >= 16) {
+        SHORT_RUNS(floats)
+    } else if (size >= 8) {
+        SHORT_RUNS(uint64_t)
+    } else {
+        SHORT_RUNS(uint32_t)
+    }
 }
 
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
@@ -320,10 +361,13 @@ static void position(const move_plan *p, void *dst, const void *src, int64_t at,
     inner(p, d, s, begin, end);
 }
 
-/* Outer positions [at, stop), one after the other: the place in each axis is counted up, not divided out again. */
+/* Outer positions [at, stop), one after the other: the place in each axis is counted up, not divided out again. Runs
+ * along the last outer axis are copied together. */
 static void positions(const move_plan *p, char *dst, const char *src, int64_t at, int64_t stop)
 {
     const int64_t n = p->dim[p->axes - 1];
+    const uint32_t near = p->axes > 1 ? p->axes - 2 : 0;
+    const bool has_runs = p->way == MOVE_RUNS && p->axes > 1;
     int64_t index[SINTER_RANK_MAX] = { 0 }, rest = at;
     for (uint32_t a = p->axes - 1; a-- > 0;) {
         if (a == p->across) continue;
@@ -332,14 +376,20 @@ static void positions(const move_plan *p, char *dst, const char *src, int64_t at
         dst += index[a] * p->to[a];
         src += index[a] * p->from[a];
     }
-    while (at < stop) {
-        inner(p, dst, src, 0, n);
-        if (++at == stop) return;
+    for (int64_t count = 1; at < stop; at += count) {
+        if (has_runs) {
+            count = p->dim[near] - index[near] < stop - at ? p->dim[near] - index[near] : stop - at;
+            runs(dst, p->to[near], src, p->from[near], n * p->size, count);
+        } else {
+            inner(p, dst, src, 0, n);
+        }
         for (uint32_t a = p->axes - 1; a-- > 0;) {
             if (a == p->across) continue;
-            dst += p->to[a];
-            src += p->from[a];
-            if (++index[a] < p->dim[a]) break;
+            const int64_t by = has_runs && a == near ? count : 1;
+            dst += by * p->to[a];
+            src += by * p->from[a];
+            index[a] += by;
+            if (index[a] < p->dim[a]) break;
             dst -= p->to[a] * p->dim[a];
             src -= p->from[a] * p->dim[a];
             index[a] = 0;
