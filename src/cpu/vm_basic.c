@@ -308,9 +308,10 @@ LOOP2(fmod_f64, double, double, fmod(x, y))
 LOOP3(clip_f64, double, lesser(greater(x, y), z))
 #define SPECIAL(t, type, most)                                                                                         \
     LOOP1(is_nan_##t, type, int32_t, x != x)                                                                           \
-    LOOP1(is_inf_##t, type, int32_t, x > most || x < -most)                                                            \
+    LOOP1(is_inf_##t, type, int32_t, (x > most) | (x < -most))                                                         \
     LOOP1(is_inf_pos_##t, type, int32_t, x > most)                                                                     \
     LOOP1(is_inf_neg_##t, type, int32_t, x < -most)
+LOOP2(fmod_f32, float, float, fmodf(x, y))
 SPECIAL(f32, float, FLT_MAX)
 SPECIAL(f64, double, DBL_MAX)
 
@@ -412,7 +413,7 @@ DIVISION(vm_mod_i64, mod_each, mod_by(x, d))
 
 LOOP1(not_i32, int32_t, int32_t, !x)
 LOOP1(bool_i32, int32_t, int32_t, x != 0)
-LOOP1(bool_i64, int64_t, int32_t, x != 0)
+LOOP1(bool_i64, int64_t, int32_t, ((uint32_t)x | (uint32_t)((uint64_t)x >> 32)) != 0) /* no comparison of 64 bits */
 LOOP1(bool_f64, double, int32_t, x != 0)
 COPY(copy_i32, int32_t, int32_t)
 COPY(copy_64, int64_t, int64_t)
@@ -505,6 +506,7 @@ WHERE(where_64, int64_t)
 static vm_fn *of_f32(const vm_op *op)
 {
     switch (op->op) {
+    case OP_fmod: return op->to == SINTER_DTYPE_F32 ? fmod_f32 : general;
     case OP_is_nan: return is_nan_f32;
     case OP_is_inf: return is_inf_f32;
     case OP_is_inf_pos: return is_inf_pos_f32;

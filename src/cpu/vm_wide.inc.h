@@ -83,6 +83,35 @@ WIDE_COMPARE(ge, >=)
 WIDE_CHOICE(min, <)
 WIDE_CHOICE(max, >)
 
+/* The larger one of x and y, then the smaller one of that and z. */
+#define WIDE_CLIP(name, vector, type)                                                                               \
+    static void name(WIDE_ARGS)                                                                                     \
+    {                                                                                                               \
+        (void)op;                                                                                                   \
+        enum { EACH_TIME = sizeof(vector) / sizeof(type) };                                                         \
+        const type *a = a_, *b = b_, *c = c_;                                                                       \
+        type *d = d_;                                                                                               \
+        for (int64_t i = 0; i < n; i += EACH_TIME) {                                                                \
+            const size_t size = (size_t)(n - i < EACH_TIME ? n - i : EACH_TIME) * sizeof(type);                     \
+            vector x = { 0 }, y = x, z = x;                                                                         \
+            if (size == sizeof x) {                                                                                 \
+                memcpy(&x, a + i, sizeof x);                                                                        \
+                memcpy(&y, b + i, sizeof y);                                                                        \
+                memcpy(&z, c + i, sizeof z);                                                                        \
+            } else {                                                                                                \
+                memcpy(&x, a + i, size);                                                                            \
+                memcpy(&y, b + i, size);                                                                            \
+                memcpy(&z, c + i, size);                                                                            \
+            }                                                                                                       \
+            x = (x & (x > y)) | (y & ~(x > y));                                                                     \
+            x = (x & (x < z)) | (z & ~(x < z));                                                                     \
+            if (size == sizeof x) memcpy(d + i, &x, sizeof x);                                                      \
+            else memcpy(d + i, &x, size);                                                                           \
+        }                                                                                                           \
+    }
+WIDE_CLIP(wide_clip_i32, wide_i32, int32_t)
+WIDE_CLIP(wide_clip_i64, wide_i64, int64_t)
+
 /* Division of int64 in f64, which has every integer below 2^53. Both operands lie below 2^50, and the divisor is not 0;
  * other vectors are left to the loops of vm_basic.c. The quotient is rounded to an integer, so that the rest, which is
  * exact, is shorter than |y|, and one correction gives it the wanted sign: a product with the inverse is off by less
@@ -154,8 +183,8 @@ WIDE_DIVIDE(mod, WIDE_MOD)
 #define WIDE_OF(name, type) [OP_##name] = wide_##name##_##type
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
-      WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type)               \
-      WIDE_DIVISIONS_##type }
+      WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type),              \
+      WIDE_OF(clip, type) WIDE_DIVISIONS_##type }
 #define WIDE_DIVISIONS_i32
 #define WIDE_DIVISIONS_i64 , WIDE_OF(div, i64), WIDE_OF(mod, i64), WIDE_OF(fmod, i64)
 #endif
