@@ -234,15 +234,27 @@ sinter_status reference_compress(ref_call *c)
     int64_t shape[SINTER_RANK_MAX] = { 0 };
     memcpy(shape, flat.dim, sizeof(shape));
     shape[axis] = 0;
-    for (int64_t i = 0; i < limit; i++) shape[axis] += !is_zero(keep, i * keep->stride[0]);
+    const int64_t step = keep->stride[0];
+    uint8_t mark[MARKED];
+    for (int64_t i = 0; i < limit; i += MARKED)
+        shape[axis] += mark_some(keep, i * step, step, limit - i < MARKED ? limit - i : MARKED, mark);
     TRY(c->resize(c, 0, shape, flat.rank));
     const view *out = &c->out[0];
     if (view_count(out) == 0) return SINTER_OK;
     const view to = move_drop(out, axis, 1), from = move_drop(&flat, axis, 1);
+    const bool has_blocks =
+        axis == 0 && sinter_dtype_bits(flat.dtype) >= 8 && view_is_dense(&flat) && view_is_dense(out);
+    const int64_t block = has_blocks ? view_count(&from) * (sinter_dtype_bits(flat.dtype) / 8) : 0;
     int64_t at = 0;
-    for (int64_t i = 0; i < limit; i++) {
-        if (!is_zero(keep, i * keep->stride[0]))
-            move_block(&to, at++ * out->stride[axis], &from, i * flat.stride[axis]);
+    for (int64_t begin = 0; begin < limit; begin += MARKED) {
+        const int64_t n = limit - begin < MARKED ? limit - begin : MARKED;
+        (void)mark_some(keep, begin * step, step, n, mark);
+        for (int64_t i = 0; i < n; i++) {
+            if (!mark[i]) continue;
+            if (has_blocks)
+                memcpy((char *)out->data + at++ * block, (char *)flat.data + (begin + i) * block, (size_t)block);
+            else move_block(&to, at++ * out->stride[axis], &from, (begin + i) * flat.stride[axis]);
+        }
     }
     return SINTER_OK;
 }
