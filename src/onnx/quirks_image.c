@@ -32,13 +32,48 @@ static dim scaled(onnx_call *c, dim d, double scale)
     return d;
 }
 
+/* Kernels resize all axes but the first two, images and channels. Where others keep their size, since channels lie last
+ * or there are none, these are put first, behind axes of one element where they are less than two. */
 static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale,
                         uint32_t rank, bool has_scale)
 {
-    a->size = build_dims(&c->b, size, rank);
-    a->scale.count = has_scale ? rank : 0;
-    for (uint32_t i = 0; has_scale && i < rank; i++) a->scale.at[i] = scale[i];
-    c->out[0] = build_resize(&c->b, x, a);
+    enum { LEAD = 2, RANK_MAX = LEAD + 3 };
+    int64_t perm[SINTER_RANK_MAX], back[SINTER_RANK_MAX];
+    dim from[SINTER_RANK_MAX] = { 0 }, in[SINTER_RANK_MAX], out[SINTER_RANK_MAX];
+    double by[SINTER_RANK_MAX];
+    uint32_t kept = 0, n = 0, first = 0;
+    (void)call_shape(c, x, from);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < rank; i++) {
+            const bool is_kept = from[i] == size[i] && (!has_scale || scale[i] == 1);
+            if (is_kept != !pass) continue;
+            if (is_kept) kept++;
+            perm[n++] = i;
+        }
+    }
+    for (uint32_t i = 0; i < rank; i++) back[perm[i]] = i;
+    while (first < kept && first < LEAD && perm[first] == first) first++;
+    const uint32_t lead = kept < LEAD ? LEAD - kept : 0;
+    const bool turns =
+        first < LEAD && kept < rank && lead + rank <= RANK_MAX && a->coordinate != resize_coordinate_tf_crop_and_resize;
+    for (uint32_t i = 0; i < lead && turns; i++) {
+        in[i] = out[i] = call_k(c, 1);
+        by[i] = 1;
+    }
+    n = turns ? lead : 0;
+    for (uint32_t i = 0; i < rank; i++, n++) {
+        const int64_t axis = turns ? perm[i] : i;
+        in[n] = from[axis];
+        out[n] = size[axis];
+        by[n] = has_scale ? scale[axis] : 1;
+    }
+    if (turns) x = build_shaped(&c->b, build_permuted(&c->b, x, perm, rank), in, n);
+    a->size = build_dims(&c->b, out, n);
+    a->scale.count = has_scale ? n : 0;
+    for (uint32_t i = 0; has_scale && i < n; i++) a->scale.at[i] = by[i];
+    ir_value_id y = build_resize(&c->b, x, a);
+    if (turns) y = build_permuted(&c->b, build_shaped(&c->b, y, out + lead, rank), back, rank);
+    c->out[0] = y;
 }
 
 /* ---- scales ---- */
