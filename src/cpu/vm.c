@@ -137,8 +137,9 @@ static void strides_of(const walk *w, const vm_operand *o, int64_t *row, int64_t
     *row = o->index == VM_ACC ? w->acc_ld * ACC_SIZE : last ? o->stride[last - 1] * o->size : 0;
 }
 
-/* Rows of a few 4-byte elements, for which a call each would be most of the work. */
-enum { SHORT_COLS = 8 };
+/* Rows of a few 4-byte elements, for which a call each would be most of the work; columns from which on a row of one
+ * number is filled by a call. */
+enum { SHORT_COLS = 8, FILL_COLS = 16 };
 static void copy_short(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows, int64_t cols)
 {
     if (cols == 2) {
@@ -170,7 +171,8 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
         load_run(p->set, o, dst, src, rows * cols);
         return;
     }
-    if (row == o->size && rows > 1 && col != o->size && size == o->size) { /* across: whole columns share lines */
+    /* Across: whole columns share lines. */
+    if (row == o->size && rows > 1 && size == o->size && col != o->size && (col || cols < FILL_COLS)) {
         for (int64_t c = 0; c < cols; c++, src += col) scatter((char *)dst + c * size, src, rows, cols * size, size);
         return;
     }

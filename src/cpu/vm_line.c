@@ -31,6 +31,9 @@ static vm_convert_fn *convert_of(const vm_program *p, const vm_op *cast, const v
     const bool is_row = from->index != VM_ACC && (p->cols == 1 || from->stride[p->axes - 1]);
     if (!is_row) return NULL;
     if (cast->fn == set->unary[OP_identity] && to->dtype == SINTER_DTYPE_F32) return set->load[from->dtype];
+    const bool is_byte =
+        from->dtype == SINTER_DTYPE_U8 || from->dtype == SINTER_DTYPE_I8 || from->dtype == SINTER_DTYPE_BOOL;
+    if (is_byte && cast->op == OP_cast && to->dtype == SINTER_DTYPE_I32) return set->load[from->dtype];
     if (from->dtype != SINTER_DTYPE_F32) return NULL;
     if (cast->fn == set->float_to_bool && to->dtype == SINTER_DTYPE_BOOL) return set->float_to_byte;
     if (cast->fn == set->round_f16 && to->dtype == SINTER_DTYPE_F16) return set->store[SINTER_DTYPE_F16];
