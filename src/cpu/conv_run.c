@@ -172,6 +172,26 @@ int64_t conv_tile_count(const conv_params *p, int phase)
     return p->shape.groups * g.m_blocks * g.n_blocks;
 }
 
+typedef uint32_t words __attribute__((vector_size(16)));
+
+/* Pixels of three channels of 4 bytes, four at a time. Returns how many of `count` were joined. */
+static int64_t join_three(const char *red, const char *green, const char *blue, int64_t count, char *to)
+{
+    int64_t x = 0;
+    for (; x + 4 <= count; x += 4, to += 48) {
+        words r, g, b;
+        memcpy(&r, red + 4 * x, sizeof r);
+        memcpy(&g, green + 4 * x, sizeof g);
+        memcpy(&b, blue + 4 * x, sizeof b);
+        const words low = __builtin_shufflevector(r, g, 0, 4, 1, 5), mid = __builtin_shufflevector(g, b, 1, 5, 2, 6);
+        const words high = __builtin_shufflevector(__builtin_shufflevector(r, g, 2, 6, 3, 7), b, 2, 3, 6, 7);
+        const words y[3] = { __builtin_shufflevector(low, b, 0, 1, 4, 2), __builtin_shufflevector(mid, r, 0, 1, 6, 2),
+                             __builtin_shufflevector(high, high, 2, 0, 1, 3) };
+        memcpy(to, y, sizeof y);
+    }
+    return x;
+}
+
 /* Channels [0, channels) of `count` pixels of any strides; in blocks, so that lines written to are still near for the
  * next channel. to_step: elements from pixel to pixel. */
 #define PIXELS_GATHER(type)                                                                                            \
@@ -180,7 +200,11 @@ int64_t conv_tile_count(const conv_params *p, int phase)
     {                                                                                                                  \
         if (channels == 3) {                                                                                           \
             const type *r = from, *g = from + c_step, *b = g + c_step;                                                 \
-            for (int64_t x = 0; x < count; x++, to += to_step) {                                                       \
+            const bool is_dense = sizeof(type) == 4 && x_step == 1 && to_step == 3;                                    \
+            const int64_t done =                                                                                       \
+                is_dense ? join_three((const char *)r, (const char *)g, (const char *)b, count, (char *)to) : 0;       \
+            to += done * to_step;                                                                                      \
+            for (int64_t x = done; x < count; x++, to += to_step) {                                                    \
                 to[0] = r[x * x_step];                                                                                 \
                 to[1] = g[x * x_step];                                                                                 \
                 to[2] = b[x * x_step];                                                                                 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_conv.c - convolution in f32 and bf16: channels-last results, weights packed; one row for dense and grouped
  * filters, one for depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway.
- */
+ * Dense and grouped filters may be computed by the model: each run packs them. */
 #include "cpu/depthwise.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row_conv_shape.h"
@@ -18,7 +18,7 @@ const char *row_conv_reject(const problem *p)
     REJECT_UNLESS(p->op == OP_conv, "not a convolution");
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
-    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    REJECT_UNLESS(!w->is_const || !w->is_strided, "the filter is a part of a constant");
     for (uint32_t i = 0; i < w->rank; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
@@ -27,6 +27,12 @@ const char *row_conv_reject(const problem *p)
     if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
+}
+
+const char *row_filter_reject(const problem *p)
+{
+    REJECT_UNLESS(p->in[1].is_const, "the filter is no constant");
+    return NULL;
 }
 
 static bool is_depthwise(const problem *p)
@@ -40,6 +46,8 @@ static bool is_depthwise(const problem *p)
 typedef struct record {
     conv_params params;
     size_t shared, scratch;
+    size_t packed; /* bytes in front of the workspace for a filter that is no constant, or 0 */
+    int64_t filter[5];
     row_epilogue epilogue;
 } record;
 
@@ -135,17 +143,23 @@ static conv_params params_max(const problem *p, const tactic *t)
                           .epilogue.drain = row_may_drain(p) };
 }
 
+static size_t filter_size(const problem *p, const tactic *t)
+{
+    const conv_shape s = row_conv_shape(p, AT_OPT);
+    return conv_pack_size(row_isa(t), &s, tactic_of(t));
+}
+
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     const conv_params c = params_max(p, t);
-    return size_add(size_align(conv_workspace_size(&c), 64), size_mul(size_align(conv_scratch_size(&c), 64), threads));
+    const size_t packed = p->in[1].is_const ? 0 : size_align(filter_size(p, t), 64);
+    return size_add(size_add(packed, size_align(conv_workspace_size(&c), 64)),
+                    size_mul(size_align(conv_scratch_size(&c), 64), threads));
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    if (input != 1) return 0;
-    const conv_shape s = row_conv_shape(p, AT_OPT);
-    return conv_pack_size(row_isa(t), &s, tactic_of(t));
+    return input == 1 && p->in[1].is_const ? filter_size(p, t) : 0;
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -186,6 +200,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const conv_params max = params_max(p, t);
     r->shared = size_align(conv_workspace_size(&max), 64);
     r->scratch = size_align(conv_scratch_size(&max), 64);
+    r->packed = p->in[1].is_const ? 0 : size_align(filter_size(p, t), 64);
+    row_filter_strides(&in[1], r->filter);
     return SINTER_OK;
 }
 
@@ -213,10 +229,11 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
+    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .workspace = (char *)k->workspace + r->packed };
     j.c.x = k->in[0];
-    j.c.w = k->in[1];
+    j.c.w = r->packed ? k->workspace : k->in[1];
     j.c.y = k->out[0];
+    if (r->packed) conv_pack(j.c.isa, &j.c.shape, j.c.tactic, k->in[1], r->filter, k->workspace);
     row_gemm_epilogue_run(&r->epilogue, k, post, &j.c.epilogue);
     const int phases = conv_phase_count(&j.c);
     for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, conv_tile_count(&j.c, j.phase), body, &j);
@@ -248,6 +265,7 @@ enum { SPLIT_LEAST = 16 };
 static const char *split_reject(const problem *p, const kernel_target *t)
 {
     const char *why = reject(p, t);
+    if (!why) why = row_filter_reject(p);
     if (!why) why = row_split_reject(p, t);
     if (why) return why;
     const conv_shape s = row_conv_shape(p, AT_OPT);
@@ -345,8 +363,8 @@ static depthwise_shape depthwise_shape_of(const problem *p)
 static const char *depthwise_reject(const problem *p, const kernel_target *t)
 {
     const char *why = reject(p, t);
-    if (why) return why;
-    why = row_unit_reject(p);
+    if (!why) why = row_filter_reject(p);
+    if (!why) why = row_unit_reject(p);
     if (why) return why;
     REJECT_UNLESS(is_depthwise(p), "not depthwise");
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");

@@ -29,6 +29,7 @@ static bool takes(isa_level isa, int64_t group)
 static const char *reject(const problem *p, const kernel_target *t)
 {
     const char *why = row_conv_reject(p);
+    if (!why) why = row_filter_reject(p);
     if (why) return why;
     const attrs_conv *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1];

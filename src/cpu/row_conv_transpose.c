@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_conv_transpose.c - transposed convolution in f32, channels-last in and out, weights packed by classes of output
- * pixels. The engine's sizes are bounded here, because classes are counted by stepping through strides and taps. */
+ * pixels, once or, where the model computes them, by each run. The engine's sizes are bounded here, because classes are
+ * counted by stepping through strides and taps. */
 #include "cpu/conv_transpose.h"
 #include "cpu/cpu_kernels.h"
-#include "cpu/row.h"
+#include "cpu/row_conv_shape.h"
 
 enum { STEP_MAX = 64, TAPS_MAX = 4096, REACH_MAX = 1 << 20 };
 
@@ -57,7 +58,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
-    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    REJECT_UNLESS(!w->is_const || !w->is_strided, "the filter is a part of a constant");
     const attrs_conv_transpose *a = p->attrs;
     const uint32_t spatial = x->rank - 2;
     REJECT_UNLESS(w->rank == x->rank && y->rank == x->rank, "an operand has another rank");
@@ -123,31 +124,37 @@ static size_t scratch_max(const problem *p, const tactic *t)
     return size_align(conv_transpose_scratch_size(&c), 64);
 }
 
+static size_t filter_size(const problem *p, const tactic *t)
+{
+    const conv_shape s = shape_of(p, AT_OPT);
+    return conv_transpose_pack_size(row_isa(t), &s, tactic_of(t));
+}
+
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
-    return size_mul(scratch_max(p, t), threads);
+    const size_t packed = p->in[1].is_const ? 0 : size_align(filter_size(p, t), 64);
+    return size_add(packed, size_mul(scratch_max(p, t), threads));
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    if (input != 1) return 0;
-    const conv_shape s = shape_of(p, AT_OPT);
-    return conv_transpose_pack_size(row_isa(t), &s, tactic_of(t));
+    return input == 1 && p->in[1].is_const ? filter_size(p, t) : 0;
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
     const conv_shape s = shape_of(p, AT_OPT);
-    const uint32_t spatial = src->rank - 2;
-    int64_t stride[5] = { src->stride[0], src->stride[1] };
-    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = src->stride[2 + i];
+    int64_t stride[5];
+    row_filter_strides(src, stride);
     conv_transpose_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
 typedef struct record {
     conv_transpose_params params;
     size_t scratch;
+    size_t packed; /* bytes in front of the workspace for a filter that is no constant, or 0 */
+    int64_t filter[5];
     row_epilogue epilogue;
 } record;
 
@@ -192,6 +199,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
     r->scratch = scratch_max(p, t);
+    r->packed = p->in[1].is_const ? 0 : size_align(filter_size(p, t), 64);
+    row_filter_strides(&in[1], r->filter);
     return SINTER_OK;
 }
 
@@ -218,10 +227,11 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .scratch = k->workspace };
+    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .scratch = (char *)k->workspace + r->packed };
     j.c.x = k->in[0];
-    j.c.w = k->in[1];
+    j.c.w = r->packed ? k->workspace : k->in[1];
     j.c.y = k->out[0];
+    if (r->packed) conv_transpose_pack(j.c.isa, &j.c.shape, j.c.tactic, k->in[1], r->filter, k->workspace);
     row_gemm_epilogue_run(&r->epilogue, k, post, &j.c.epilogue);
     row_parallel(k, conv_transpose_tile_count(&j.c), body, &j);
     return SINTER_OK;

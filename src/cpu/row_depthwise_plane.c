@@ -80,7 +80,6 @@ static const char *reject(const problem *p, const kernel_target *t)
     const uint32_t spatial = x->rank - 2u;
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
     REJECT_UNLESS(is_row_major(x) && is_row_major(w) && is_row_major(y), "an operand is not row-major");
-    REJECT_UNLESS(w->is_const, "the filter is no constant");
     const attrs_conv *a = p->attrs;
     const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
     if (window) return window;
