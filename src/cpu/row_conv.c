@@ -188,6 +188,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     c->isa = isa;
     c->tactic = tactic_of(t);
     c->shape = row_conv_bind(p, attrs, &in[0], &out[0]);
+    if (in[1].dim[1] * c->shape.groups != c->shape.c_in || out[0].dim[1] != c->shape.c_out)
+        return FAIL(e, INVALID_ARG, "conv: the shapes of the operands do not go together");
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);

@@ -6,8 +6,8 @@
 #include "cpu/conv.h"
 #include "cpu/row.h"
 
-/* For choosing (AT_OPT) and for memory (AT_MAX), of a problem with a filter of a fixed size. Strides are not exact: they
- * say whether channels are adjacent. unit and is_converted are left 0. */
+/* For choosing (AT_OPT) and for memory (AT_MAX), of a problem with a filter of a fixed size. Strides are not exact:
+ * they say whether channels are adjacent. unit and is_converted are left 0. */
 conv_shape row_conv_shape(const problem *p, row_bound b);
 /* Of a run: sizes and strides are those of the views. The filter is packed, so its sizes are the problem's. */
 conv_shape row_conv_bind(const problem *p, const void *attrs, const view *x, const view *y);

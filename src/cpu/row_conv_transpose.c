@@ -193,6 +193,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         s->kernel[at] = p->in[1].dim[2 + i].max;
         s->x_dim[at] = x->stride[2 + i];
     }
+    if (in[1].dim[0] != s->c_in || in[1].dim[1] * s->groups != s->c_out)
+        return FAIL(e, INVALID_ARG, "conv_transpose: the shapes of the operands do not go together");
     TRY(row_pitch(e, y, &c->ldy));
     uint8_t order[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < y->rank; i++) order[i] = p->out[0].order[i];
