@@ -366,6 +366,31 @@ def recurrent(kind, steps, batch, width, hidden, directions=1):
                     {"hidden_size": hidden, "direction": "forward" if directions == 1 else "bidirectional"})
 
 
+def conv_computed(dims, filters, pad, groups=1):
+    """A convolution whose filter is an input."""
+    kept = [n + 2 * pad - k + 1 for n, k in zip(dims[2:], filters[2:])]
+    return model_of("Conv", [("x", F, dims), ("w", F, filters)], [("y", F, [dims[0], filters[0], *kept])],
+                    attributes={"pads": [pad] * 2 * len(kept), "group": groups})
+
+
+def deform_conv(channels, size):
+    return model_of("DeformConv", [("x", F, [1, channels, size, size]), ("o", F, [1, 18, size, size])],
+                    [("y", F, [1, channels, size, size])], {"w": normal(channels, channels, 3, 3)},
+                    {"pads": [1] * 4, "kernel_shape": [3, 3]}, ["x", "w", "o"], 19)
+
+
+def pad_line(channels, size, width):
+    return model_of("Pad", [("x", F, [channels, size])], [("y", F, [channels, size + 2 * width])],
+                    {"pads": np.array([0, width, 0, width])}, {"mode": "reflect"})
+
+
+def resize_last(height, width, channels, scale):
+    """Channels lie last."""
+    return model_of("Resize", [("x", F, [1, height, width, channels])],
+                    [("y", F, [1, height * scale, width * scale, channels])],
+                    {"scales": np.array([1, scale, scale, 1], np.float32)}, {"mode": "linear"}, ["x", "", "scales"])
+
+
 # (group, name, the model's maker)
 PROBLEMS = [
     *[("matmul", f"{m}x1024x1024", lambda m=m: matmul(m, 1024, 1024)) for m in (1, 2, 4, 8, 16, 64, 256, 1024)],
@@ -715,4 +740,20 @@ PROBLEMS = [
     ("again", "depthwise 3x3 stride 2 384 14x14", lambda: conv(384, 14, 384, groups=384, stride=2)),
     ("again", "transposed 3 dims 2 64 to 32 8", lambda: conv_transpose(64, 8, 32, 2, 2, 0, 3)),
     ("again", "1x1 960 to 320 7x7", lambda: conv(960, 7, 320, kernel=1)),
+    # kinds that no list above has
+    ("forms", "1 dim 10 stride 5 1 to 512 16000", lambda: conv(1, 16000, 512, kernel=10, stride=5, pad=0, rank=1)),
+    ("forms", "computed filter 3x3 32 28x28", lambda: conv_computed([1, 32, 28, 28], [32, 32, 3, 3], 1)),
+    ("forms", "computed filter 7x7 by channel 64 31x31", lambda: conv_computed([1, 64, 31, 31], [64, 1, 7, 7], 0, 64)),
+    ("forms", "deformable 3x3 16 17x17", lambda: deform_conv(16, 17)),
+    ("forms", "12 of 1x64x333, two inputs", lambda: matmul(1, 64, 333, False, (12,))),
+    ("forms", "500x333x1, two inputs", lambda: matmul(500, 333, 1, False)),
+    ("forms", "2000x768x1", lambda: matmul(2000, 768, 1)),
+    ("forms", "pad 80x1001 by 200, reflected", lambda: pad_line(80, 1001, 200)),
+    ("forms", "resize linear 33x31x16 by 2, channels last", lambda: resize_last(33, 31, 16, 2)),
+    ("forms", "min of 10000x3 over 1", lambda: reduce("ReduceMin", [10000, 3], [1])),
+    ("forms", "argmax of 10000x4 over 1", lambda: arg_max([10000, 4], 1)),
+    ("forms", "concat 7 of 500x33 along 1", lambda: concat([(500, 33)] * 7, 1)),
+    ("forms", "or of 333x1 and 1x333", lambda: binary("Or", [333, 1], [1, 333], B, B)),
+    ("forms", "clip i64 100000", lambda: model_of(
+        "Clip", [("x", I, [100000])], [("y", I, [100000])], {"a": np.int64(0), "b": np.int64(10)})),
 ]
