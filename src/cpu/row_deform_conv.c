@@ -187,7 +187,6 @@ static void places(const job *j, int64_t image, int64_t group, int64_t tap, int6
     const int64_t taps = r->kernel[0] * r->kernel[1], pixels = r->out[0] * r->out[1];
     const int64_t plane = (image * r->offset_groups + group) * taps + tap;
     const float *offset = (const float *)j->k->in[2] + 2 * plane * pixels + first;
-    const float *mask = r->has_mask ? (const float *)j->k->in[4] + plane * pixels + first : NULL;
     const double row = (double)(tap / r->kernel[1] * r->dilation[0] - r->pad[0]);
     const double col = (double)(tap % r->kernel[1] * r->dilation[1] - r->pad[1]);
     memset(at, 0, PIXELS * CORNERS * sizeof *at);
@@ -197,11 +196,11 @@ static void places(const job *j, int64_t image, int64_t group, int64_t tap, int6
         const double y = row + (double)(h * r->stride[0]) + (double)offset[i];
         const double x = col + (double)(w * r->stride[1]) + (double)offset[pixels + i];
         if (!(y > -1 && y < (double)r->in[0] && x > -1 && x < (double)r->in[1])) continue; /* NaN too */
-        const double top = floor(y), left = floor(x), down = y - top, right = x - left, m = mask ? (double)mask[i] : 1;
-        corner(r, top, left, m * (1 - down) * (1 - right), at + i, weight + i);
-        corner(r, top, left + 1, m * (1 - down) * right, at + PIXELS + i, weight + PIXELS + i);
-        corner(r, top + 1, left, m * down * (1 - right), at + 2 * PIXELS + i, weight + 2 * PIXELS + i);
-        corner(r, top + 1, left + 1, m * down * right, at + 3 * PIXELS + i, weight + 3 * PIXELS + i);
+        const double top = floor(y), left = floor(x), down = y - top, right = x - left;
+        corner(r, top, left, (1 - down) * (1 - right), at + i, weight + i);
+        corner(r, top, left + 1, (1 - down) * right, at + PIXELS + i, weight + PIXELS + i);
+        corner(r, top + 1, left, down * (1 - right), at + 2 * PIXELS + i, weight + 2 * PIXELS + i);
+        corner(r, top + 1, left + 1, down * right, at + 3 * PIXELS + i, weight + 3 * PIXELS + i);
     }
 }
 
@@ -221,9 +220,14 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         for (int64_t tap = 0; tap < taps * r->offset_groups; tap++) {
             const int64_t group = tap / taps;
             places(j, image, group, tap % taps, first, n, at, weight);
-            for (int64_t c = group * each; c < (group + 1) * each; c++)
-                r->set->gather_blend(column + (c * taps + tap % taps) * PIXELS, x + c * plane, at, weight, PIXELS,
-                                     CORNERS, n);
+            const float *mask =
+                r->has_mask ? (const float *)j->k->in[4] + first + (image * taps * r->offset_groups + tap) * pixels
+                            : NULL;
+            for (int64_t c = group * each; c < (group + 1) * each; c++) {
+                float *to = column + (c * taps + tap % taps) * PIXELS;
+                r->set->gather_blend(to, x + c * plane, at, weight, PIXELS, CORNERS, n);
+                for (int64_t k = 0; mask && k < n; k++) to[k] *= mask[k];
+            }
         }
         for (int64_t group = 0; group < r->groups; group++) {
             float *y = (float *)j->k->out[0] + (image * r->filters + group * m) * pixels + first;

@@ -6,10 +6,11 @@
 #include "ops/ref_loops.h"
 #include <math.h>
 
-static double pixel(const view *x, int64_t at, int64_t row, int64_t col)
+/* A pixel with its weight. One of weight 0 is left out, whatever it is. */
+static double pixel(const view *x, int64_t at, int64_t row, int64_t col, double weight)
 {
-    if (row < 0 || row >= x->dim[2] || col < 0 || col >= x->dim[3]) return 0;
-    return ref_wide_load(x, at + row * x->stride[2] + col * x->stride[3]).f;
+    if (weight == 0 || row < 0 || row >= x->dim[2] || col < 0 || col >= x->dim[3]) return 0;
+    return weight * ref_wide_load(x, at + row * x->stride[2] + col * x->stride[3]).f;
 }
 
 static double sample(const view *x, int64_t at, double row, double col)
@@ -19,8 +20,8 @@ static double sample(const view *x, int64_t at, double row, double col)
     const int64_t s = (int64_t)floor(col);
     const double fr = row - (double)r;
     const double fs = col - (double)s;
-    return (1 - fr) * ((1 - fs) * pixel(x, at, r, s) + fs * pixel(x, at, r, s + 1)) +
-           fr * ((1 - fs) * pixel(x, at, r + 1, s) + fs * pixel(x, at, r + 1, s + 1));
+    return pixel(x, at, r, s, (1 - fr) * (1 - fs)) + pixel(x, at, r, s + 1, (1 - fr) * fs) +
+           pixel(x, at, r + 1, s, fr * (1 - fs)) + pixel(x, at, r + 1, s + 1, fr * fs);
 }
 
 /* Reads all taps of all channels for one position of the result: column[channel * taps + tap]. */
