@@ -11,14 +11,16 @@
  * Models that round their data to a few bits move by themselves: where the last bit of an input changes, some of these
  * roundings flip, and flips beget flips. No run of such a model is nearer to another one than that, so that half as
  * much again is permitted, unless the caller stated a budget.
- * Where data decide how many results there are, what these choices are made from is compared (selections.c).
- * A verdict without anything kept goes into the timing cache. */
+ * Without samples a model may refuse to run: seeded numbers are no shapes, for example. Then nothing is compared, and
+ * what may be lowered is lowered. Where data decide how many results there are, what these choices are made from is
+ * compared (selections.c). A verdict without anything kept goes into the timing cache. */
 #include "base/hash.h"
 #include "builder/calibration.h"
 #include "builder/trial.h"
 #include "tune/tune.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +81,10 @@ static sinter_status see(void *user, uint32_t sample, uint32_t output, uint32_t 
 /* How far the outputs move by such a lowering. */
 static sinter_status spend(budget *b, uint32_t allow, build_lowering *l, double *out)
 {
+    sinter_error why;
     b->worst = 0;
-    TRY(trial_run(&b->t, allow, l, see, b));
-    *out = b->worst;
+    TRY(trial_try(&b->t, allow, l, see, b, &why));
+    *out = why.length ? INFINITY : b->worst;
     return SINTER_OK;
 }
 
@@ -232,9 +235,15 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
 {
     build_lowering as_it_is = { .is_trial = true, .has_integers = l->has_integers, .moved = -1 };
     bool is_raised = false;
+    sinter_error why = { 0 };
     b->is_wanted = l->is_trial = true;
-    sinter_status s = trial_run(&b->t, b->given, b->given ? l : &as_it_is, see, b);
+    sinter_status s = trial_first(&b->t, b->given, b->given ? l : &as_it_is, see, b, &why);
     b->is_wanted = false;
+    if (why.length) {
+        (void)snprintf(l->unrun, sizeof l->unrun, "%.*s", (int)strcspn(why.text, "\n"), why.text);
+        l->is_trial = false;
+        return SINTER_OK;
+    }
     if (s == SINTER_OK && (allow & SINTER_ALLOW_INT8) && !b->given)
         s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
     /* What stands between integers, and so what gains, is another matter where some products are none. */
@@ -308,7 +317,7 @@ static sinter_status look_up(budget *b, const sinter_build_options *o, uint32_t 
     if (s == SINTER_OK) s = key_of(b, allow, l, &key);
     if (s == SINTER_OK && !timing_cache_find(cache, key.at, &l->moved)) {
         s = judge(b, allow, l);
-        const bool is_whole = !l->narrow.is_cut && !l->quantize.is_cut && l->moved <= b->limit;
+        const bool is_whole = !l->narrow.is_cut && !l->quantize.is_cut && l->moved <= b->limit && !l->unrun[0];
         if (s == SINTER_OK && is_whole) s = timing_cache_add(cache, key.at, l->moved);
         if (s == SINTER_OK && is_whole) s = build_timings_keep(b->e, cache, o, o->report);
     }

@@ -57,6 +57,7 @@ typedef struct build_lowering {
     bool         has_integers;          /* products of quantised numbers are done on the integers, as the target does */
     bool         is_judged;             /* the budget was looked at: something is lowered */
     uint32_t     rounding, contractions; /* steps with kernels that round f32 operands, of all products */
+    char         unrun[256];            /* why the model did not run on seeded inputs; "": it did, or was not to */
     double       moved, limit;          /* how far the outputs moved, and might have; < 0: nothing was compared */
 } build_lowering;
 

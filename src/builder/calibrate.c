@@ -67,7 +67,9 @@ static sinter_status calibrate(calibration *c, const sinter_calibrate_options *h
     c->t.phase = "calibrate";
     while (!c->taps.count || c->taps.end < c->taps.count) {
         c->taps.first = c->taps.end;
-        TRY(trial_run(&c->t, 0, &l, see, c));
+        sinter_error why = { 0 };
+        TRY(trial_first(&c->t, 0, &l, see, c, &why));
+        if (why.length) return SINTER_OK; /* ranges of nothing: the budget says why */
         if (c->taps.end == c->taps.first) break;
     }
     return c->of ? ranges_find(c, how, out) : SINTER_OK;

@@ -197,7 +197,8 @@ const char *build_permit_text(arena *a, const sinter_build_options *o, const bui
     if (s && l->quantize.count)
         s = arena_printf(a, "%s (%u of %u products in 8 bits)", s, build_quantized(l), l->quantize.count);
     const bool is_seen = l->moved >= 0;
-    if (s && l->is_judged && !is_seen)
+    if (s && l->unrun[0]) s = arena_printf(a, "%s not compared: the model does not run on seeded inputs", s);
+    else if (s && l->is_judged && !is_seen)
         s = arena_printf(a, "%s not compared: no float output of a size that inputs decide", s);
     else if (s && l->is_judged)
         s = arena_printf(a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,
@@ -245,6 +246,10 @@ void build_permit_print(const sinter_build_options *o, const build_lowering *l, 
         if (o->allow & SINTER_ALLOW_TF32)
             text_printf(&t, "tf32: %u of %u products have a kernel that rounds to it\n", l->rounding, l->contractions);
         if (o->allow & SINTER_ALLOW_INT8) print_choice(&t, "int8", "products", &l->quantize, build_quantized(l));
+        if (l->unrun[0])
+            text_printf(
+                &t, "not compared with f32: the model does not run on seeded inputs, and there are no samples (%s)\n",
+                l->unrun);
     }
     (void)snprintf(out, size, "%s", t.failed ? "" : t.at);
     text_deinit(&t);

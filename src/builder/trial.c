@@ -114,11 +114,12 @@ static sinter_status set_inputs(const trial *t, uint32_t sample, arena *a, conte
         else TRY(dims_of(t, g, sample, i, &io, x.dim));
         view v;
         const size_t size = sinter_tensor_size(&x);
-        void *data = size == SIZE_MAX || sinter_dtype_bits(io.dtype) < 8 ? NULL : arena_alloc(a, size + 64, 64);
+        void *data = size == SIZE_MAX ? NULL : arena_alloc(a, size + 64, 64);
         if (!data || !view_init(&v, io.dtype, io.rank, x.dim, data)) return FAIL_MEMORY(t->e, "a trial's inputs");
         if (given) memcpy(data, given->data, size);
+        else if (sinter_dtype_bits(io.dtype) < 8) memset(data, 0, size);
         else fill(&v, 17 * i + 1, &io);
-        if (t->jitter != 0 && !g->io[i].promise_size) move(&v, t->jitter);
+        if (t->jitter != 0 && !g->io[i].promise_size && sinter_dtype_bits(io.dtype) > 8) move(&v, t->jitter);
         c->input[i].data = data;
         c->input[i].is_set = true;
         memcpy(c->input[i].dim, x.dim, sizeof x.dim);
@@ -339,4 +340,25 @@ sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, tria
     build_base_end(t->base);
     t->base = NULL;
     return build_and_run(t, lowering, see, user);
+}
+
+sinter_status trial_try(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
+                        sinter_error *why)
+{
+    sinter_error *const error = t->e->error;
+    *why = (sinter_error){ 0 };
+    t->e->error = why;
+    const sinter_status s = trial_run(t, allow, lowering, see, user);
+    t->e->error = error;
+    const bool is_refused = s == SINTER_INVALID_ARG || s == SINTER_INVALID_MODEL || s == SINTER_UNSUPPORTED;
+    if (s != SINTER_OK && !is_refused) *error = *why;
+    return is_refused ? SINTER_OK : s;
+}
+
+sinter_status trial_first(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
+                          sinter_error *why)
+{
+    *why = (sinter_error){ 0 };
+    return t->o.sample_count || t->o.value_count ? trial_run(t, allow, lowering, see, user)
+                                                 : trial_try(t, allow, lowering, see, user, why);
 }

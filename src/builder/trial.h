@@ -33,5 +33,12 @@ sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_bu
 void          trial_deinit(trial *t);
 /* Builds with these permissions and runs each sample `passes` times, in order. */
 sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user);
+/* The same, but a model that refuses its inputs is no failure: `why` says what it refused, else its length is 0. */
+sinter_status trial_try(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
+                        sinter_error *why);
+/* The first one, of the model as it is: as trial_try where all numbers are seeded, else as trial_run, since samples and
+ * promised values that do not fit are the caller's mistake. */
+sinter_status trial_first(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
+                          sinter_error *why);
 
 #endif

@@ -45,12 +45,15 @@ static bool const_fits(const narrowing *w, const ir_node *n, ir_value_id v)
     const bool saturates = op_has(n->op, LIMITS);
     const double most = most_of(w->type), least = w->type == SINTER_DTYPE_F16 ? 6e-8 : 1e-38;
     const int64_t count = view_count(&x);
+    bool has_infinite = false, has_large = false;
     for (int64_t i = 0; i < count; i++) {
         const double a = fabs((double)((const float *)x.data)[i]);
         if (a > most && !saturates) return false;
+        has_infinite = has_infinite || isinf(a);
+        has_large = has_large || (a > most && !isinf(a));
         if (a > 0 && a < least && count == 1) return false;
     }
-    return true;
+    return !(has_infinite && has_large); /* they would become one */
 }
 
 static bool is_f32(const narrowing *w, ir_value_id v)
@@ -77,7 +80,7 @@ static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
 /* Ops that are done in the kernel of what stands before or behind them, or that move numbers as they are. */
 static bool is_light(op_id op)
 {
-    return op_has(op, ELEMENTWISE | VIEW);
+    return op_has(op, ELEMENTWISE | VIEW | MOVES);
 }
 
 /* Ops with a kernel of their own, which reads what is dequantised as integers. */
@@ -102,8 +105,8 @@ static bool comes_from_integers(narrowing *w, ir_value_id v, uint32_t depth)
     return does;
 }
 
-/* And rounded to integers before anything else reads it? */
-static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
+/* And does it become whole numbers, codes or a choice before anything else reads it? */
+static bool becomes_steps(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
     if (ir_value_at(w->g, v)->is_output || depth > CHAIN || !w->looks) return false;
@@ -113,8 +116,9 @@ static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
     bool does = count > 0;
     for (uint32_t i = 0; i < count && does; i++) {
         const ir_node *n = ir_node_at(w->g, reader[i]);
-        does = n->op == OP_quantize || (is_light(n->op) && n->count_out == 1 && is_f32(w, n->out[0]) &&
-                                        becomes_integers(w, n->out[0], depth + 1));
+        const bool is_last = op_has(n->op, STEPS) || !dtype_is_float(ir_value_at(w->g, n->out[0])->dtype);
+        does = is_last ||
+               (is_light(n->op) && n->count_out == 1 && is_f32(w, n->out[0]) && becomes_steps(w, n->out[0], depth + 1));
     }
     arena_rewind(w->scratch, mark);
     return does;
@@ -123,9 +127,56 @@ static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
 /* What lies between integers is never in memory: a narrower type gains nothing there. */
 static bool is_between_integers(narrowing *w, const ir_node *n)
 {
-    if (!(is_light(n->op) || is_pool(n->op)) || n->count_out != 1) return false;
+    if (op_has(n->op, CONTRACTION) || n->count_out != 1) return false;
     w->looks = LOOKS_MAX;
-    return comes_from_integers(w, n->out[0], 0) && becomes_integers(w, n->out[0], 0);
+    for (uint32_t i = 0; i < n->count_in; i++)
+        if (n->in[i] && !comes_from_integers(w, n->in[i], 0)) return false;
+    return becomes_steps(w, n->out[0], 0);
+}
+
+/* Is v computed from inputs, constants and results that stay f32, in the kernel that reads it? */
+static bool comes_from_f32(narrowing *w, ir_value_id v, uint32_t depth)
+{
+    const ir_value *x = ir_value_at(w->g, v);
+    const ir_node *n = ir_node_at(w->g, x->producer);
+    if (!x->producer || !op_has(n->op, NARROWS)) return true;
+    if (depth > CHAIN || !w->looks || !is_light(n->op)) return false;
+    w->looks--;
+    bool does = true;
+    for (uint32_t i = 0; i < n->count_in && does; i++) does = !n->in[i] || comes_from_f32(w, n->in[i], depth + 1);
+    return does;
+}
+
+/* Coordinates and the like: where they are rounded or compared, their last bits decide. */
+static bool is_position(narrowing *w, const ir_node *n)
+{
+    w->looks = LOOKS_MAX;
+    return is_light(n->op) && n->count_out == 1 && comes_from_f32(w, n->out[0], 0) && becomes_steps(w, n->out[0], 0);
+}
+
+/* Does a scale that something is quantised by depend on v alone? */
+static bool is_scale(narrowing *w, ir_value_id v, uint32_t depth)
+{
+    ir_node_id *reader;
+    if (depth > CHAIN || !w->looks) return false;
+    w->looks--;
+    const arena_mark mark = arena_save(w->scratch);
+    const uint32_t count = ir_readers(w->g, v, w->scratch, &reader);
+    bool is = false;
+    for (uint32_t i = 0; i < count && !is; i++) {
+        const ir_node *n = ir_node_at(w->g, reader[i]);
+        is = (n->op == OP_quantize && n->in[1] == v) ||
+             (is_light(n->op) && n->count_out == 1 && is_f32(w, n->out[0]) && is_scale(w, n->out[0], depth + 1));
+    }
+    arena_rewind(w->scratch, mark);
+    return is;
+}
+
+/* Of few numbers, so that a narrower type gains nothing. */
+static bool makes_scale(narrowing *w, const ir_node *n)
+{
+    w->looks = LOOKS_MAX;
+    return (is_light(n->op) || is_pool(n->op)) && n->count_out == 1 && is_scale(w, n->out[0], 0);
 }
 
 static bool wants(narrowing *w, const ir_node *n)
@@ -144,7 +195,7 @@ static bool wants(narrowing *w, const ir_node *n)
         if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
         is_any = is_any || !ir_is_const(w->g, n->in[i]);
     }
-    return is_any && !is_between_integers(w, n);
+    return is_any && !is_between_integers(w, n) && !is_position(w, n) && !makes_scale(w, n);
 }
 
 static ir_value_id cast(narrowing *w, ir_region_id parent, ir_value_id v, sinter_dtype to)
@@ -162,7 +213,10 @@ static ir_value_id narrow_const(narrowing *w, const ir_node *n, ir_value_id v)
     bool fits = !ir_value_at(w->g, v)->is_open;
     view x;
     const int64_t count = ir_const_view(w->g, v, &x) ? view_count(&x) : 0;
-    for (int64_t i = 0; i < count && fits; i++) fits = !(fabs((double)((const float *)x.data)[i]) > most);
+    for (int64_t i = 0; i < count && fits; i++) {
+        const double a = fabs((double)((const float *)x.data)[i]);
+        fits = !(a > most) || isinf(a);
+    }
     if (!fits && op_has(n->op, LIMITS)) {
         const ir_value_id low = build_scalar(&b, SINTER_DTYPE_F32, -most);
         v = build_folded(&b, build_clip(&b, v, low, build_scalar(&b, SINTER_DTYPE_F32, most)));

@@ -97,15 +97,26 @@ static void flags_of(const campaign *c, long graph, char *out, size_t size)
 {
     char tuned[24] = "";
     if (c->tuned) (void)snprintf(tuned, sizeof tuned, " --tuned %u", c->tuned);
-    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s%s", (unsigned long long)c->seed, graph,
-                   c->palette, grun_is_cuda(c->device) ? " --device cuda" : "", tuned, c->only ? " --only " : "",
+    char allow[24] = "";
+    if (c->allow) (void)snprintf(allow, sizeof allow, " --allow %u", c->allow);
+    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s%s%s", (unsigned long long)c->seed, graph,
+                   c->palette, allow, grun_is_cuda(c->device) ? " --device cuda" : "", tuned, c->only ? " --only " : "",
                    c->only ? c->only : "");
+}
+
+/* Of six graphs one may be in a narrower type. */
+static uint32_t allow_of(const campaign *c, long graph)
+{
+    static const uint32_t types[] = { SINTER_ALLOW_FP16, SINTER_ALLOW_BF16, SINTER_ALLOW_TF32, SINTER_ALLOW_INT8 };
+    const uint64_t x = mix(c->seed + 3, (uint64_t)(c->palette ? graph / c->palette : graph));
+    if (c->allow) return c->allow;
+    return (c->device && !strcmp(c->device, "reference")) || x % 6 ? 0 : types[x / 6 % COUNT_OF(types)];
 }
 
 /* The model of a graph, judged. False: `v` says what the judge refused. */
 static bool make(const campaign *c, long graph, gmodel *m, env *e, arena *a, gverdict *v)
 {
-    grow_options o = { .nodes = c->nodes, .only = c->only };
+    grow_options o = { .nodes = c->nodes, .only = c->only, .allow = allow_of(c, graph) };
     if (c->palette) o.palette = mix(c->seed + 1, (uint64_t)graph / c->palette) | 1;
     gmodel_init(m, e, a);
     if (grow_model(m, mix(c->seed, (uint64_t)graph), &o)) return true;

@@ -18,6 +18,7 @@ typedef struct campaign {
     uint32_t every;             /* seconds between lines of counts */
     const char *device;
     grewrite rewrite;           /* each model is written as ONNX first */
+    uint32_t allow;             /* SINTER_ALLOW_…, of all graphs; 0: of some */
     const char *only, *save, *dump;
     const char *coverage;       /* a file for what the graphs have (graph_coverage.h); they are not run */
     bool prints, reduces;

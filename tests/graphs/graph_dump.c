@@ -15,7 +15,8 @@ static void tensors(const gmodel *m, const uint32_t *list, uint32_t count, uint3
         const gvalue *v = &m->value.at[list[i]];
         const gtensor *t = v->at[k][0];
         (void)fprintf(json, "%s{\"name\":\"%s\",\"type\":\"%s\",\"doubtful\":%d,\"at\":%ld,\"size\":%zu,\"dims\":[",
-                      i ? "," : "", v->name, sinter_dtype_name(t->dtype), judge_is_doubtful(v, k), ftell(bin), t->size);
+                      i ? "," : "", v->name, sinter_dtype_name(t->dtype), judge_is_doubtful(m, v, k), ftell(bin),
+                      t->size);
         for (uint32_t d = 0; d < t->rank; d++) (void)fprintf(json, "%s%lld", d ? "," : "", (long long)t->dim[d]);
         (void)fprintf(json, "]}");
         if (t->size) (void)fwrite(t->data, 1, t->size, bin);

@@ -457,19 +457,29 @@ static bool is_useful(grow *g, const gvalue *v)
 {
     for (uint32_t k = 0; k < g->m->envs; k++) {
         const gtensor *t = v->at[k][0];
-        const double most = t->dtype == SINTER_DTYPE_F16 ? 400 : 20000;
+        const bool is_half = judge_type(g->m, t->dtype) == SINTER_DTYPE_F16;
+        const double most = is_half ? 400 : 20000, least = is_half && t->dtype == SINTER_DTYPE_F32 ? 0x1p-14 : 0;
         if (t->count > g->count_max) return false;
         for (int64_t i = 0; i < t->count; i++)
-            if (!(fabs(gtensor_at(t, i)) <= most) && !(g->has_specials && !isfinite(gtensor_at(t, i)))) return false;
-        if (judge_is_doubtful(v, k)) return false;
+            if ((!(fabs(gtensor_at(t, i)) <= most) && !(g->has_specials && !isfinite(gtensor_at(t, i)))) ||
+                (gtensor_at(t, i) != 0 && fabs(gtensor_at(t, i)) < least))
+                return false;
+        if (judge_is_doubtful(g->m, v, k)) return false;
     }
     return true;
+}
+
+/* Operators of several steps whose results may be any others in a narrower type: what is rounded is an output, numbers
+ * inside are too small for f16, experts are chosen inside. */
+static bool is_open_narrow(const char *op)
+{
+    return strstr(op, "DynamicQuantize") || strstr(op, "SVM") || strstr(op, "MoE");
 }
 
 uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
 {
     gmodel *m = g->m;
-    const bool is_unfit = g->is_unfit;
+    const bool is_unfit = g->is_unfit || (m->allow && is_open_narrow(m->node.at[node].op));
     g->is_unfit = false;
     for (uint32_t i = 0; i < m->node.at[node].count_in; i++) {
         if (m->node.at[node].in[i] == G_NONE) {
@@ -478,7 +488,8 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
         }
         if (m->node.at[node].in[i] == G_ABSENT) m->node.at[node].in[i] = G_NONE;
     }
-    if (g->keeps_opset && (is_unfit || !gop_old_form(m, &m->node.at[node]))) {
+    const bool is_taken = !is_unfit || !(g->keeps_opset || m->allow);
+    if (!is_taken || (g->keeps_opset && !gop_old_form(m, &m->node.at[node]))) {
         m->node.count = node;
         return G_NONE;
     }
@@ -700,6 +711,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     };
     grow g = { .m = m, .seed = seed, .pick_seed = ~seed, .size = o->size, .count_max = 2048, .size_max = 9 };
     (void)test_random(&g.seed);
+    m->allow = o->allow;
     m->opset = opsets[grow_below(&g, COUNT_OF(opsets))];
     const gop *only = o->only ? gop_find(o->only) : NULL;
     if (grow_one_in(&g, 8) && (!only || gop_has_old(only->name, 13))) {
@@ -715,7 +727,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     g.types = types[grow_below(&g, COUNT_OF(types))];
     g.has_zeros = !o->is_static && grow_one_in(&g, 4);
     g.has_symbols = !o->is_static && grow_one_in(&g, 2);
-    g.has_specials = !only && !o->palette && grow_one_in(&g, 10);
+    g.has_specials = !only && !o->palette && !o->allow && grow_one_in(&g, 10);
     if (grow_one_in(&g, 4)) {
         g.size_max = 70;
         g.count_max = 16384;

@@ -579,15 +579,15 @@ static double spread_of(const gvalue *v, uint32_t k)
     return most;
 }
 
-bool judge_is_doubtful(const gvalue *v, uint32_t k)
+bool judge_is_doubtful(const gmodel *m, const gvalue *v, uint32_t k)
 {
     if (v->is_chaotic[k]) return true;
     const double most = judge_largest(v->at[k][0]);
     const double spread = spread_of(v, k);
-    return dtype_is_float(v->dtype) ? spread > most * (32 * judge_unit(v->dtype) + 0.01) : spread > 0;
+    return dtype_is_float(v->dtype) ? spread > most * (32 * judge_unit(m, v->dtype) + 0.01) : spread > 0;
 }
 
-double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *why, size_t size)
+double judge_gap(const gmodel *m, const gvalue *v, uint32_t k, const sinter_tensor *found, char *why, size_t size)
 {
     const gtensor *t = v->at[k][0];
     bool is_same = found->dtype == t->dtype && found->rank == t->rank;
@@ -607,11 +607,11 @@ double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *
     const double all = is_float ? spread_of(v, k) : 0;
     double most = 0;
     /* Sums inside a node cancel: what they leave is relative to the largest. */
-    const double inside = is_float ? 4 * judge_unit(t->dtype) * judge_largest(t) : 0;
+    const double unit = judge_unit(m, t->dtype), inside = is_float ? 4 * unit * judge_largest(t) : 0;
     for (int64_t i = 0; i < t->count; i++) {
         const double x = dtype_load_f64(found->dtype, found->data, i), y = gtensor_at(t, i);
         if (x == y || (isnan(x) && isnan(y))) continue;
-        const double within = 8 * spread_at(v, k, i) + all + 64 * judge_unit(t->dtype) * fabs(y) + inside + 1e-37;
+        const double within = 8 * spread_at(v, k, i) + all + 64 * unit * fabs(y) + inside + 1e-37;
         double gap = is_float && isfinite(x) && isfinite(y) ? fabs(x - y) / within : INFINITY;
         if (isnan(gap)) gap = INFINITY;
         if (gap > 1 && gap > most)

@@ -23,9 +23,10 @@ void judge_cut(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t begin
 bool judge_model(gmodel *m, uint32_t env_index);
 /* How far an output of another implementation is from `v`: at most 1 is as good as equal, infinite is what no rounding
  * explains. `why` says where. */
-double judge_gap(const gvalue *v, uint32_t env_index, const sinter_tensor *found, char *why, size_t size);
+double judge_gap(const gmodel *m, const gvalue *v, uint32_t env_index, const sinter_tensor *found, char *why,
+                 size_t size);
 /* Is rounding too large for a comparison to mean something? */
-bool judge_is_doubtful(const gvalue *v, uint32_t env_index);
+bool judge_is_doubtful(const gmodel *m, const gvalue *v, uint32_t env_index);
 /* Frees the engines that are kept. */
 void judge_close(void);
 
@@ -38,8 +39,10 @@ void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint
 /* A node on the reference kernels. */
 bool judge_alone(gmodel *m, const gnode *n, uint32_t env_index);
 bool judge_scope(gmodel *m, uint32_t scope, uint32_t env_index);
-/* The unit of rounding of a type, and the largest finite number of a tensor. */
-double judge_unit(sinter_dtype dtype);
+/* The type whose rounding numbers of a type may have: a narrower one where the model allows it. */
+sinter_dtype judge_type(const gmodel *m, sinter_dtype dtype);
+/* The unit of that rounding, and the largest finite number of a tensor. */
+double judge_unit(const gmodel *m, sinter_dtype dtype);
 double judge_largest(const gtensor *t);
 /* What lane 1 is moved by, lane 2 is moved by in the other direction, and never by hardly anything: of two numbers that
  * rounding may put in either order, or on either side of a step, one lane has the other order. `salt` keeps the moves

@@ -10,9 +10,20 @@
 
 /* ---- rounding ---- */
 
-double judge_unit(sinter_dtype dtype)
+/* Of 8 bits for the largest of a tensor and of a channel's weights, which may be cut off. */
+#define INT8_UNIT 0x1p-6
+
+sinter_dtype judge_type(const gmodel *m, sinter_dtype dtype)
 {
-    switch (dtype) {
+    if (dtype != SINTER_DTYPE_F32 || !m->allow) return dtype;
+    /* tf32 has as many bits as f16 */
+    return m->allow & (SINTER_ALLOW_BF16 | SINTER_ALLOW_INT8) ? SINTER_DTYPE_BF16 : SINTER_DTYPE_F16;
+}
+
+double judge_unit(const gmodel *m, sinter_dtype dtype)
+{
+    if (dtype == SINTER_DTYPE_F32 && m->allow & SINTER_ALLOW_INT8) return INT8_UNIT;
+    switch (judge_type(m, dtype)) {
     case SINTER_DTYPE_F64: return 0x1p-53;
     case SINTER_DTYPE_F32: return 0x1p-24;
     case SINTER_DTYPE_F16: return 0x1p-11;
@@ -64,10 +75,10 @@ static bool is_sum(const char *op)
     return false;
 }
 
-static bool all_exact(const gtensor *t)
+static bool all_exact(const gmodel *m, const gtensor *t)
 {
     for (int64_t i = 0; i < t->count; i++)
-        if (isfinite(gtensor_at(t, i)) && !is_exact(gtensor_at(t, i), t->dtype)) return false;
+        if (isfinite(gtensor_at(t, i)) && !is_exact(gtensor_at(t, i), judge_type(m, t->dtype))) return false;
     return true;
 }
 
@@ -85,11 +96,12 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t
     gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
     memcpy(to->data, t->data, t->size);
     uint64_t seed = salt * 31 + (uint64_t)t->count;
+    const sinter_dtype type = judge_type(m, t->dtype);
     const double largest = all ? judge_largest(t) : 0,
-                 most = (all ? 12 : 4) * (lane == 1 ? 1 : -1) * judge_unit(t->dtype);
+                 most = (all ? 12 : 4) * (lane == 1 ? 1 : -1) * judge_unit(m, t->dtype);
     for (int64_t i = 0; i < t->count; i++) {
         const double x = gtensor_at(t, i);
-        if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
+        if (!isfinite(x) || (!all && is_exact(x, type))) continue;
         const uint64_t random = test_random(&seed);
         double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
         /* What the operands' lanes have moved far already is moved further: back again, it might be as if nothing was.
@@ -123,7 +135,7 @@ static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
 {
     for (uint32_t i = 0; i < n->count_in; i++) {
         const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
-        const double least = t && t->dtype == SINTER_DTYPE_F16 ? 0x1p-12 : 0x1p-60;
+        const double least = t && judge_type(m, t->dtype) == SINTER_DTYPE_F16 ? 0x1p-12 : 0x1p-60;
         for (int64_t j = 0; t && dtype_is_float(t->dtype) && j < t->count; j++)
             if (gtensor_at(t, j) != 0 && fabs(gtensor_at(t, j)) < least) return true;
     }
@@ -136,17 +148,17 @@ static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
 static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, const gtensor *own,
                        gtensor *to, uint32_t lane)
 {
-    const sinter_dtype dtype = to->dtype;
+    const sinter_dtype dtype = to->dtype, type = judge_type(m, dtype);
     if (dtype == SINTER_DTYPE_F64 || !dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 8 || gop_moves(n->op))
         return;
-    const double faint = faint_of(n->op);
-    const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(dtype) == 16 && !is_exact_op(n->op));
+    /* What f32 work allowed to be in f16 loses to subnormal numbers. */
+    const double faint = dtype != type && type == SINTER_DTYPE_F16 ? 0x1p-14 : faint_of(n->op);
+    const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(type) == 16 && !is_exact_op(n->op));
     for (int64_t i = 0; i < to->count; i++) {
         const double x = gtensor_at(from, i);
         if (fabs(gtensor_at(own, i)) >= faint) continue;
         const bool is_moved = fabs(gtensor_at(to, i)) >= faint; /* with what is small beside others */
-        if (x == 0 && zeros && !is_moved)
-            dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
+        if (x == 0 && zeros && !is_moved) dtype_store_f64(dtype, to->data, i, smallest_of(type) * (lane == 1 ? 1 : -1));
         else if (x != 0 && fabs(x) < faint && (lane == 1 || !is_moved))
             dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
     }
@@ -257,7 +269,8 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
                 { "SVM", 4, 1 } };
     for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
         if (strstr(n->op, row[i].part))
-            return row[i].units * judge_unit(dtype) * fmax(row[i].least, judge_largest(m->value.at[n->in[0]].at[k][0]));
+            return row[i].units * judge_unit(m, dtype) *
+                   fmax(row[i].least, judge_largest(m->value.at[n->in[0]].at[k][0]));
     return 0;
 }
 
@@ -327,7 +340,7 @@ static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32
     }
     for (int64_t i = 0; i < x->count && x->count == to->count; i++) {
         const int64_t g = group[i];
-        const double by = scale * judge_unit(x->dtype) * largest[g] / (sqrt(squares[g] / count[g]) + 1e-9);
+        const double by = scale * judge_unit(m, x->dtype) * largest[g] / (sqrt(squares[g] / count[g]) + 1e-9);
         dtype_store_f64(to->dtype, to->data, i, gtensor_at(to, i) + (lane == 1 ? by : -by));
     }
 }
@@ -352,7 +365,7 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     const double by = cancelled(m, n, k, t->dtype);
     for (int64_t j = 0; j < t->count && by > 0; j++)
         dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 == lane % 2 ? by : -by));
-    const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(first));
+    const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(m, first));
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, t, to, lane);
     if (first->count == t->count) move_equal(m, n, k, to, lane);

@@ -96,6 +96,7 @@ typedef struct gmodel {
     arena *a;
     int64_t opset;
     bool has_constant_nodes;                /* constants are written as nodes, as some exporters do */
+    uint32_t allow;                         /* SINTER_ALLOW_…: the type that f32 work uses wherever it may; 0: none */
     uint32_t envs, profiles;
     uint32_t symbols;
     gsymbol symbol[G_SYMBOLS];

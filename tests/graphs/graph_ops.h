@@ -152,6 +152,7 @@ typedef struct grow_options {
     bool is_static;             /* no symbols */
     const char *only;           /* an operator that each graph has; NULL: any */
     int64_t size;               /* all new axes have this size; 0: any */
+    uint32_t allow;             /* the model's (graph_model.h) */
     uint64_t palette;           /* seed of a choice of few sizes, types and rows; 0: no such choice is made */
 } grow_options;
 /* A random model whose values have been judged. False: the judge refused a node (m->error), which is a failure. */

@@ -2,6 +2,7 @@
 /* graph_text.c - the text form of a test's model: what reports print and the corpus holds.
  *
  *     opset 18                                   then "constants" where constants are nodes, or nothing
+ *     allow bf16                                 the narrower type that f32 work uses; or no such line
  *     envs 2 profiles 0 1                        the profile of each environment
  *     symbol N 3 1 range 1 3 3 range 1 1 3       its size in each environment; min, opt, max of each profile
  *     input x f32 [N,4] fill -2 2 0.25 7         lo, hi, step, seed; then "special", or nothing
@@ -17,6 +18,9 @@
 #include "graph_model.h"
 
 #include <math.h>
+
+/* By the bits of SINTER_ALLOW_…. */
+static const char *const permitted[] = { "fp16", "bf16", "tf32", "int8" };
 
 /* ---- print ---- */
 
@@ -131,6 +135,8 @@ static void print_scope(const gmodel *m, uint32_t scope, text *o)
 void gmodel_print(const gmodel *m, text *o)
 {
     text_printf(o, "opset %lld%s\n", (long long)m->opset, m->has_constant_nodes ? " constants" : "");
+    for (uint32_t i = 0; i < COUNT_OF(permitted); i++)
+        if (m->allow == 1u << i) text_printf(o, "allow %s\n", permitted[i]);
     text_printf(o, "envs %u profiles", m->envs);
     for (uint32_t k = 0; k < m->envs; k++) text_printf(o, " %u", m->profile_of[k]);
     text_printf(o, "\n");
@@ -411,6 +417,15 @@ static bool envs_line(reader *r)
     return true;
 }
 
+static bool allow_line(reader *r)
+{
+    char name[16];
+    if (word_of(r, name, sizeof name))
+        for (uint32_t i = 0; i < COUNT_OF(permitted); i++)
+            if (!strcmp(name, permitted[i])) r->m->allow = 1u << i;
+    return r->m->allow ? at_end(r) || bad(r, "text behind a type") : bad(r, "fp16, bf16, tf32 or int8 was expected");
+}
+
 static bool one_line(reader *r)
 {
     int64_t n;
@@ -422,6 +437,7 @@ static bool one_line(reader *r)
         r->m->has_constant_nodes = scan_word(&r->at, "constants");
         return true;
     }
+    if (scan_word(&r->at, "allow")) return allow_line(r);
     if (scan_word(&r->at, "envs")) return envs_line(r);
     if (scan_word(&r->at, "symbol")) return symbol_line(r);
     if (scan_word(&r->at, "input")) return leaf_line(r, G_INPUT);

@@ -3,7 +3,7 @@
  *
  *     graphs_test_random_graphs [--count N] [--seconds N] [--seed S] [--graph N] [--from N]
  *                               [--device cpu|reference|cuda] [--gpus N] [--tuned N] [--palette N] [--jobs N]
- *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--known N] [--reduce]
+ *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--allow BITS] [--known N] [--reduce]
  *                               [--save DIR] [--every N] [--dump DIR]
  *                               [--file GRAPH...] [--print] [--rewrite export|simplify] [--coverage FILE]
  *
@@ -11,10 +11,11 @@
  * counts. --save: failures are kept as text and ONNX as soon as they are met; --reduce: the first of each class are
  * also made small, printed and kept. --palette: so many graphs after each other are made of few sizes, types and
  * operators, so that they share compiled kernels. --gpus: workers take turns among so many.
- * --tuned: on a GPU, one build of so many is tuned. --limit: of one graph. --dump writes the graphs
- * for compare_onnxruntime.py, and runs none. --rewrite: each model is written as ONNX first, as it is or simplified,
- * and that model is run. --file runs a model as text. --coverage appends what the graphs have to a file for
- * uncovered.py, and runs none. Graph N of a seed and a palette is the same everywhere. */
+ * --tuned: on a GPU, one build of so many is tuned. --limit: of one graph. --allow: all graphs may be in a narrower
+ * type (SINTER_ALLOW_…). --dump writes the graphs for compare_onnxruntime.py, and runs none. --rewrite: each model is
+ * written as ONNX first, as it is or simplified, and that model is run. --file runs a model as text. --coverage appends
+ * what the graphs have to a file for uncovered.py, and runs none. Graph N of a seed and a palette is the same
+ * everywhere. */
 #include "graph_ops.h"
 #include "graph_campaign.h"
 #include "test.h"
@@ -51,6 +52,7 @@ static bool read_option(options *o, const char *name, const char *v)
     else if (!strcmp(name, "--coverage")) c->coverage = v;
     else if (!strcmp(name, "--save")) c->save = v;
     else if (!strcmp(name, "--device")) c->device = v;
+    else if (!strcmp(name, "--allow")) c->allow = (uint32_t)atol(v);
     else if (!strcmp(name, "--rewrite")) c->rewrite = !strcmp(v, "export") ? G_EXPORTED : G_SIMPLIFIED;
     else return false;
     return true;

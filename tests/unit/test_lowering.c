@@ -3,6 +3,7 @@
  * samples, ranges, a budget that is kept, and one that permits nothing. */
 #include "faulty.h"
 #include "graph_eval.h"
+#include "model_text.h"
 #include "onnx_bytes.h"
 #include "opt/pipeline.h"
 #include "sinter/sinter.h"
@@ -449,6 +450,35 @@ static void refuses(void)
     refused(&o, "budget");
 }
 
+/* A shape among the inputs, and no samples: seeded numbers are no shapes. What is allowed is done, and the report says
+ * that nothing was compared. Samples that do not run are the caller's mistake. */
+static void goes_on_where_seeded_inputs_do_not_run(void)
+{
+    model_text m;
+    sinter_error error = { 0 };
+    sinter_build_report report = SINTER_BUILD_REPORT;
+    model_read("in x f32 4,32; in s i64 2; a = MatMul x %32,32; y = Reshape a s; out y", &m);
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.tune = SINTER_TUNE_OFF;
+    o.allow = SINTER_ALLOW_FP16 | SINTER_ALLOW_INT8;
+    o.lower = SINTER_LOWER_ALWAYS;
+    o.report = &report;
+    sinter_buffer out = { 0 };
+    CHECK_EQ(sinter_build_memory(m.model.at, m.model.size, &o, &out, &error), SINTER_OK);
+    if (!CHECK(strstr(report.lowered, "not compared with f32: the model does not run on seeded inputs") != NULL))
+        printf("%s\n", report.lowered);
+    sinter_buffer_free(&out);
+    int64_t shape[] = { 5, 5 };
+    const sinter_tensor wrong = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { 2 }, .data = shape };
+    const sinter_input_value value = { "s", &wrong };
+    const sinter_sample sample = { &value, 1 };
+    o.sample = &sample;
+    o.sample_count = 1;
+    CHECK_EQ(sinter_build_memory(m.model.at, m.model.size, &o, &out, &error), SINTER_INVALID_ARG);
+    CHECK(strstr(error.text, "running sample 0") != NULL);
+    free(m.model.at);
+}
+
 /* Where data decide how many results there are, what the choice is made from is put out: here the sums before top-k
  * and the rows that are gathered by it, not what is picked from them. A model without such results stays as it is. */
 static void taps_selections(void)
@@ -567,6 +597,7 @@ static const test tests[] = { T(quantizes),
                               T(samples_and_budget),
                               T(out_of_memory),
                               T(refuses),
+                              T(goes_on_where_seeded_inputs_do_not_run),
                               T(looks_at_no_more_than_it_must),
                               { 0 } };
 TEST_MAIN(tests)
