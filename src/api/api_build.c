@@ -32,6 +32,8 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     if (o->sample_count && !o->sample) return FAIL(e, INVALID_ARG, "%u samples at NULL", o->sample_count);
     if (o->replaceable_count && !o->replaceable)
         return FAIL(e, INVALID_ARG, "%u names of weights at NULL", o->replaceable_count);
+    for (uint32_t i = 0; i < o->replaceable_count; i++)
+        if (!o->replaceable[i]) return FAIL(e, INVALID_ARG, "the name of weight %u is NULL", i);
     if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
     if (o->report && o->report->struct_size < sizeof o->report->struct_size)
         return FAIL(e, INVALID_ARG, "the report's struct_size is %zu: start with SINTER_BUILD_REPORT",

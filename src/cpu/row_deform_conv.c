@@ -225,7 +225,8 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
                             : NULL;
             for (int64_t c = group * each; c < (group + 1) * each; c++) {
                 float *to = column + (c * taps + tap % taps) * PIXELS;
-                r->set->gather_blend(to, x + c * plane, at, weight, PIXELS, CORNERS, n);
+                if (plane) r->set->gather_blend(to, x + c * plane, at, weight, PIXELS, CORNERS, n);
+                else memset(to, 0, PIXELS * sizeof *to); /* there is no pixel that could be read */
                 for (int64_t k = 0; mask && k < n; k++) to[k] *= mask[k];
             }
         }
