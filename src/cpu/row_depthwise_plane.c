@@ -88,8 +88,8 @@ static const char *reject(const problem *p, const kernel_target *t)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
         if (i > 1) REJECT_UNLESS(i64_mul(taps, w->dim[i].max, &taps) && taps <= TAPS, "the filter has too many taps");
     }
-    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups == x->dim[1].max && w->dim[1].max == 1 &&
-                      w->dim[0].max % a->groups == 0,
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups > 0 && a->groups == x->dim[1].max &&
+                      w->dim[1].max == 1 && w->dim[0].max % a->groups == 0,
                   "not depthwise");
     REJECT_UNLESS(a->stride.at[spatial - 1] <= STRIDE_MAX, "a stride above 8");
     for (uint32_t i = 0; i < spatial; i++) {

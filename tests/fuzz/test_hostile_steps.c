@@ -7,6 +7,7 @@
  */
 #include "case_lines.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/isa.h"
 #include "cuda/cuda_device.h"
 #include "cuda/cuda_kernels.h"
 #include "test.h"
@@ -28,7 +29,8 @@ typedef struct trace {
 
 /* ---- damage ---- */
 
-/* Digits, or one of a list, put in the place of a number. */
+/* Digits, or one of a list, put in the place of a number; now and then wherever the same number stands, since sizes
+ * that go together may be wrong together. */
 static void damage_line(case_rig *r, const char *from, char *to)
 {
     static const char *const numbers[] = { "0",
@@ -50,6 +52,7 @@ static void damage_line(case_rig *r, const char *from, char *to)
                                            "4,4,4",
                                            "1..64/1@8",
                                            "1099511627776" };
+    static const char digits[] = "0123456789";
     uint32_t at[LINE_MOST], count = 0;
     const size_t length = strlen(from);
     /* Programs end in quotes and have a test of their own. */
@@ -57,10 +60,21 @@ static void damage_line(case_rig *r, const char *from, char *to)
         if (isdigit((unsigned char)from[i]) && strchr("[,=.@-", from[i - 1])) at[count++] = i;
     (void)snprintf(to, LINE_MOST, "%s", from);
     if (!count || length + 64 > LINE_MOST) return;
-    const uint32_t begin = at[case_below(r, count)];
-    uint32_t end = begin;
-    while (isdigit((unsigned char)from[end])) end++;
-    (void)snprintf(to, LINE_MOST, "%.*s%s%s", (int)begin, from, numbers[case_below(r, COUNT_OF(numbers))], from + end);
+    const uint32_t chosen = at[case_below(r, count)];
+    const char *number = numbers[case_below(r, COUNT_OF(numbers))];
+    const bool is_everywhere = case_below(r, 3) == 0;
+    const size_t size = strspn(from + chosen, digits);
+    size_t length_to = 0;
+    for (uint32_t i = 0, done = 0; i <= count; i++) {
+        const uint32_t next = i < count ? at[i] : (uint32_t)length;
+        length_to += (size_t)snprintf(to + length_to, LINE_MOST - length_to, "%.*s", (int)(next - done), from + done);
+        done = next;
+        const bool is_same =
+            i < count && strspn(from + next, digits) == size && !memcmp(from + next, from + chosen, size);
+        if (length_to + 64 + length - done > LINE_MOST || !(next == chosen || (is_everywhere && is_same))) continue;
+        length_to += (size_t)snprintf(to + length_to, LINE_MOST - length_to, "%s", number);
+        done += (uint32_t)size;
+    }
 }
 
 /* ---- asking ---- */
@@ -149,6 +163,7 @@ static void try_line(case_rig *r, const char *line, long times, uint64_t seed, t
             kernel_target target = { 0 };
             if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, NULL, n == 0, now);
             const kernel_target cpu = { .isa = (uint32_t)((n + 2) % 3),
+                                        .features = n % 2 ? 0 : ISA_FEATURES_ALL,
                                         .threads = 2,
                                         .flops = 1e11,
                                         .bandwidth = 1e10,

@@ -47,7 +47,7 @@ typedef struct worker {
 } worker;
 
 typedef struct supervisor {
-    const campaign *c;
+    const gcampaign *c;
     shared *s;
     worker worker[CAMPAIGN_JOBS];
     uint32_t live;
@@ -82,7 +82,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return test_random(&s);
 }
 
-static grun run_of(const campaign *c, long graph)
+static grun run_of(const gcampaign *c, long graph)
 {
     grun o = grun_random(mix(c->seed, (uint64_t)graph) ^ 77, c->device);
     o.rewrite = c->rewrite;
@@ -93,7 +93,7 @@ static grun run_of(const campaign *c, long graph)
     return o;
 }
 
-static void flags_of(const campaign *c, long graph, char *out, size_t size)
+static void flags_of(const gcampaign *c, long graph, char *out, size_t size)
 {
     char tuned[24] = "";
     if (c->tuned) (void)snprintf(tuned, sizeof tuned, " --tuned %u", c->tuned);
@@ -105,7 +105,7 @@ static void flags_of(const campaign *c, long graph, char *out, size_t size)
 }
 
 /* Of six graphs one may be in a narrower type. */
-static uint32_t allow_of(const campaign *c, long graph)
+static uint32_t allow_of(const gcampaign *c, long graph)
 {
     static const uint32_t types[] = { SINTER_ALLOW_FP16, SINTER_ALLOW_BF16, SINTER_ALLOW_TF32, SINTER_ALLOW_INT8 };
     const uint64_t x = mix(c->seed + 3, (uint64_t)(c->palette ? graph / c->palette : graph));
@@ -114,7 +114,7 @@ static uint32_t allow_of(const campaign *c, long graph)
 }
 
 /* The model of a graph, judged. False: `v` says what the judge refused. */
-static bool make(const campaign *c, long graph, gmodel *m, env *e, arena *a, gverdict *v)
+static bool make(const gcampaign *c, long graph, gmodel *m, env *e, arena *a, gverdict *v)
 {
     grow_options o = { .nodes = c->nodes, .only = c->only, .allow = allow_of(c, graph) };
     if (c->palette) o.palette = mix(c->seed + 1, (uint64_t)graph / c->palette) | 1;
@@ -153,7 +153,7 @@ static tally *tally_of(shared *s, const grun *o)
     return &s->by[i];
 }
 
-static bool try_one(const campaign *c, long graph, shared *s, gverdict *v)
+static bool try_one(const gcampaign *c, long graph, shared *s, gverdict *v)
 {
     env e;
     arena a;
@@ -199,7 +199,7 @@ static void limit(uint32_t seconds)
 /* ---- a worker ---- */
 
 /* Makes the failed graph again, without running it. */
-static void report(const campaign *c, const slot *at, bool reduces)
+static void report(const gcampaign *c, const slot *at, bool reduces)
 {
     env e;
     arena a;
@@ -232,7 +232,7 @@ static void hold_device(const char *name)
     if (grun_is_cuda(name) && b) (void)b->open(&e, &wanted, &held);
 }
 
-static int work(const campaign *c, shared *s, slot *at, double begun)
+static int work(const gcampaign *c, shared *s, slot *at, double begun)
 {
     hold_device(c->device);
     for (;;) {
@@ -363,7 +363,7 @@ static void kill_all(supervisor *u)
 
 static void supervise(supervisor *u)
 {
-    const campaign *c = u->c;
+    const gcampaign *c = u->c;
     for (uint32_t w = 0; w < c->jobs; w++) start(u, w, false, false);
     while (u->live) {
         int status;
@@ -380,7 +380,7 @@ static void supervise(supervisor *u)
     }
 }
 
-long campaign_run(const campaign *c)
+long gcampaign_run(const gcampaign *c)
 {
     static supervisor u;
     u = (supervisor){ .c = c };

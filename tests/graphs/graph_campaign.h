@@ -7,7 +7,7 @@
 
 enum { CAMPAIGN_JOBS = 256 };
 
-typedef struct campaign {
+typedef struct gcampaign {
     long count, first;
     uint64_t seed;
     uint32_t jobs, nodes, gpus;
@@ -22,9 +22,9 @@ typedef struct campaign {
     const char *only, *save, *dump;
     const char *coverage;       /* a file for what the graphs have (graph_coverage.h); they are not run */
     bool prints, reduces;
-} campaign;
+} gcampaign;
 
 /* How many graphs failed, those that killed their process among them. */
-long campaign_run(const campaign *c);
+long gcampaign_run(const gcampaign *c);
 
 #endif

@@ -297,14 +297,29 @@ static bool rewritten(const grun *o, gverdict *v, bytes *model)
     return true;
 }
 
+static bool has_places(const gmodel *m, gverdict *v)
+{
+    return (m->scope.at[0].param.count <= G_IO && m->scope.at[0].result.count <= G_IO) ||
+           fail(v, "judge", "more inputs or outputs than this test can give");
+}
+
+bool grun_build(const gmodel *m, const grun *o, sinter_buffer *engine, gverdict *v)
+{
+    sinter_error error = { 0 };
+    if (!has_places(m, v)) return false;
+    bytes model = gmodel_onnx(m);
+    const sinter_status s = build(m, model.at, model.size, o, v, engine, &error);
+    free(model.at);
+    return s == SINTER_OK || fail(v, "build", error.text);
+}
+
 bool grun_model(const gmodel *m, const grun *o, gverdict *v)
 {
     sinter_buffer file = { 0 };
     sinter_error error = { 0 };
     runner r = { .m = m, .o = o, .v = v, .seed = o->seed };
     v->stage[0] = 0;
-    if (m->scope.at[0].param.count > G_IO || m->scope.at[0].result.count > G_IO)
-        return fail(v, "judge", "more inputs or outputs than this test can give");
+    if (!has_places(m, v)) return false;
     bytes model = gmodel_onnx(m);
     if (o->rewrite && !rewritten(o, v, &model)) {
         free(model.at);

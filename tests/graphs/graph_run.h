@@ -32,6 +32,8 @@ typedef struct gverdict {
 grun grun_random(uint64_t seed, const char *device);
 bool grun_is_cuda(const char *device);
 void grun_print(const grun *o, char *out, size_t size);
+/* The engine that grun_model runs; the caller frees it. False: `out` says why there is none. */
+bool grun_build(const gmodel *m, const grun *o, sinter_buffer *engine, gverdict *out);
 /* True: nothing is wrong. The model has been judged in all environments. */
 bool grun_model(const gmodel *m, const grun *o, gverdict *out);
 /* A file of graph_text.c on all instruction sets, measured and not, exact and not. False: said on stdout. */

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 typedef struct options {
-    campaign c;
+    gcampaign c;
     long known;
     const char *files[64];
     uint32_t file_count;
@@ -32,7 +32,7 @@ typedef struct options {
 
 static bool read_option(options *o, const char *name, const char *v)
 {
-    campaign *c = &o->c;
+    gcampaign *c = &o->c;
     if (!strcmp(name, "--file") && o->file_count < COUNT_OF(o->files)) o->files[o->file_count++] = v;
     else if (!strcmp(name, "--count")) c->count = atol(v);
     else if (!strcmp(name, "--seconds")) c->seconds = (uint32_t)atol(v);
@@ -87,5 +87,5 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < o.file_count; i++)
         if (!grun_file(o.files[i], o.c.device)) return 1;
     if (o.file_count) return 0;
-    return campaign_run(&o.c) > o.known;
+    return gcampaign_run(&o.c) > o.known;
 }
