@@ -4,9 +4,9 @@
 #include "graph_campaign.h"
 #include "test.h"
 
-static campaign campaign_of(grewrite rewrite)
+static gcampaign campaign_of(grewrite rewrite)
 {
-    return (campaign){ .seed = 5,
+    return (gcampaign){ .seed = 5,
                        .count = test_scale(250, 20000),
                        .nodes = 10,
                        .limit = 60,
@@ -18,14 +18,14 @@ static campaign campaign_of(grewrite rewrite)
 
 static void written_models_compute_the_same(void)
 {
-    const campaign c = campaign_of(G_EXPORTED);
-    CHECK_EQ(campaign_run(&c), 0);
+    const gcampaign c = campaign_of(G_EXPORTED);
+    CHECK_EQ(gcampaign_run(&c), 0);
 }
 
 static void simplified_models_compute_the_same(void)
 {
-    const campaign c = campaign_of(G_SIMPLIFIED);
-    CHECK_EQ(campaign_run(&c), 0);
+    const gcampaign c = campaign_of(G_SIMPLIFIED);
+    CHECK_EQ(gcampaign_run(&c), 0);
 }
 
 static const test tests[] = {
