@@ -7,13 +7,13 @@
 static gcampaign campaign_of(grewrite rewrite)
 {
     return (gcampaign){ .seed = 5,
-                       .count = test_scale(250, 20000),
-                       .nodes = 10,
-                       .limit = 60,
-                       .every = 60,
-                       .jobs = 2,
-                       .device = "reference",
-                       .rewrite = rewrite };
+                        .count = test_scale(250, 20000),
+                        .nodes = 10,
+                        .limit = 60,
+                        .every = 60,
+                        .jobs = 2,
+                        .device = "reference",
+                        .rewrite = rewrite };
 }
 
 static void written_models_compute_the_same(void)
