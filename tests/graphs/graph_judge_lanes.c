@@ -245,6 +245,21 @@ gtensor *judge_factors(gmodel *m, const gtensor *t, bool small)
     return to;
 }
 
+/* What the terms of a sum may leave where they cancel: as they are exact, nothing; else a unit of the largest product.
+ */
+static double left_of_terms(const gmodel *m, const gnode *n, uint32_t k, sinter_dtype dtype)
+{
+    double most = judge_unit(m, dtype);
+    bool is_rounded = false;
+    for (uint32_t i = 0; i < 2 && i < n->count_in; i++) {
+        const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
+        if (!t || t->dtype != dtype) continue;
+        is_rounded = is_rounded || !all_exact(m, t);
+        most *= judge_largest(t);
+    }
+    return is_rounded ? most : 0;
+}
+
 /* What rounding inside a node may leave of numbers that cancel. A norm of equal numbers divides that by nearly nothing;
  * Gelu multiplies with 1 + erf(x), and erf(x) is nearly -1; a loss near 0 is the logarithm of a sum near 1; the sums in
  * a recurrent layer, in a product with packed weights, behind attention and over support vectors may be small although
@@ -267,6 +282,7 @@ static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtyp
                 { "MaskedSelfAttention", 4, 0 },
                 { "QAttention", 1, 0 },
                 { "SVM", 4, 1 } };
+    if (is_sum(n->op) && dtype_is_float(dtype)) return left_of_terms(m, n, k, dtype);
     for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
         if (strstr(n->op, row[i].part))
             return row[i].units * judge_unit(m, dtype) *
