@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tools/mutate.sh BUILD SECONDS [ENGINES [MODELS [OUT]]]
 #        tools/mutate.sh pack BUILD OUT
-# Tries damaged engines, half of them of random graphs, damaged models, and a fifth as many damaged engines for CUDA at the
-# same time on all CPUs, from a build folder with sanitizers, and ends after SECONDS at the latest. The counts so far are in
-# OUT/engines.log, OUT/graphs.log, OUT/models.log and OUT/cuda.log all the time. Exits with 1 where anything was found. The numbers of rounds begin at
-# CAMPAIGN_FIRST. `pack` puts what another machine needs into OUT, a small folder that can be carried there and given
+# Tries damaged engines, half of them of random graphs, damaged models, and a fifth as many damaged engines for CUDA, at
+# the same time on all CPUs, from a build folder with sanitizers, and ends after SECONDS at the latest. The counts so far
+# are in OUT/engines.log, OUT/graphs.log, OUT/models.log and OUT/cuda.log all the time. Exits with 1 where anything was
+# found. The numbers of rounds begin at CAMPAIGN_FIRST. `pack` puts what another machine needs into OUT, a small folder that can be carried there and given
 # as BUILD.
 set -u
 if [ "$1" = pack ]; then

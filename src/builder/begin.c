@@ -59,7 +59,7 @@ static bool is_replaceable(const sinter_build_options *o, const char *name)
 }
 
 /* Nothing may look at the values of weights that are going to be replaced: initializers of several elements that import
- * did not have to read, and what it folded of them. Lists of integers are sizes and axes. What cannot be
+ * did not have to read, and what it folded of them. Lists of integers are sizes and axes. A weight that cannot be
  * replaced is a constant like any other. */
 static sinter_status open_weights(ir_graph *g, const sinter_build_options *o)
 {

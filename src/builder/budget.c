@@ -11,9 +11,9 @@
  * Models that round their data to a few bits move by themselves: where the last bit of an input changes, some of these
  * roundings flip, and flips beget flips. No run of such a model is nearer to another one than that, so that half as
  * much again is permitted, unless the caller stated a budget.
- * Without samples a model may refuse to run: seeded numbers are no shapes, for example. Then nothing is compared, and
- * what may be lowered is lowered. Where data decide how many results there are, what these choices are made from is
- * compared (selections.c). A verdict without anything kept goes into the timing cache. */
+ * Without samples a model may refuse its inputs: a seeded number is no shape, for example. Then nothing is compared,
+ * and all that may be lowered is lowered. Where data decide how many results there are, what these choices are made
+ * from is compared (selections.c). A verdict without anything kept goes into the timing cache. */
 #include "base/hash.h"
 #include "builder/calibration.h"
 #include "builder/trial.h"

@@ -197,6 +197,13 @@ sinter_status row_pitch(env *e, const view *y, int64_t *pitch)
     return SINTER_OK;
 }
 
+bool row_is_row_major(const problem_operand *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->order[i] != i) return false;
+    return !o->is_strided;
+}
+
 bool row_is_f32(const problem *p, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < p->count_in; i++)

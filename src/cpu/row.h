@@ -70,6 +70,8 @@ const char *row_pitch_reject(const problem_operand *y);
 sinter_status row_pitch(env *e, const view *y, int64_t *pitch);
 /* inputs [0, count) and result 0; absent ones count */
 bool    row_is_f32(const problem *p, uint32_t count);
+/* Its last axis lies innermost, its first outermost, without gaps. */
+bool    row_is_row_major(const problem_operand *o);
 
 /* An epilogue, in three parts: what the contraction kernels do themselves; then one activation over each finished
  * block, where that is all; else the program of what is left. */

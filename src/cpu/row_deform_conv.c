@@ -25,13 +25,6 @@ typedef struct record {
     row_after after;
 } record;
 
-static bool is_row_major(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->order[i] != i) return false;
-    return !o->is_strided;
-}
-
 static bool has(const problem *p, uint32_t i)
 {
     return i < p->count_anchor && p->in[i].dtype != SINTER_DTYPE_NONE;
@@ -43,8 +36,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->op == OP_deform_conv, "not a deformable convolution");
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     for (uint32_t i = 0; i < p->count_anchor; i++)
-        REJECT_UNLESS(!has(p, i) || is_row_major(&p->in[i]), "an operand is not row-major");
-    REJECT_UNLESS(is_row_major(&p->out[0]), "the result is not row-major");
+        REJECT_UNLESS(!has(p, i) || row_is_row_major(&p->in[i]), "an operand is not row-major");
+    REJECT_UNLESS(row_is_row_major(&p->out[0]), "the result is not row-major");
     const attrs_deform_conv *a = p->attrs;
     const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, 2);
     if (window) return window;

@@ -64,13 +64,6 @@ static band band_find(const conv_shape *s)
     return b;
 }
 
-static bool is_row_major(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->order[i] != i) return false;
-    return !o->is_strided;
-}
-
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
@@ -79,7 +72,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const uint32_t spatial = x->rank - 2u;
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
-    REJECT_UNLESS(is_row_major(x) && is_row_major(w) && is_row_major(y), "an operand is not row-major");
+    REJECT_UNLESS(row_is_row_major(x) && row_is_row_major(w) && row_is_row_major(y), "an operand is not row-major");
     const attrs_conv *a = p->attrs;
     const char *window = problem_window_reject(&a->stride, &a->dilation, &a->pad, spatial);
     if (window) return window;

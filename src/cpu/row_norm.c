@@ -21,13 +21,6 @@ static bool same_order(const problem *p)
     return !p->in[0].is_strided && !p->out[0].is_strided && !memcmp(p->in[0].order, p->out[0].order, p->in[0].rank);
 }
 
-static bool is_row_major(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->order[i] != i) return false;
-    return !o->is_strided;
-}
-
 /* What all rows of this file keep: [outer, n, inner] elements, dense. */
 typedef struct record {
     const rows_set *set;
@@ -164,7 +157,7 @@ static bool fits(const problem *p, uint32_t i)
     const problem_operand *o = &p->in[i], *x = &p->in[0];
     if (i >= p->count_anchor || o->dtype == SINTER_DTYPE_NONE) return true;
     const uint32_t axis = (uint32_t)norm_axis(p, p->attrs), rank = x->rank - axis;
-    if (!is_row_major(o) || o->rank < rank) return false;
+    if (!row_is_row_major(o) || o->rank < rank) return false;
     for (uint32_t k = 0; k < o->rank; k++) {
         const uint32_t lead = o->rank - rank;
         if (k < lead ? o->dim[k].max != 1 : memcmp(&o->dim[k], &x->dim[axis + k - lead], sizeof o->dim[k]) != 0)
@@ -176,12 +169,12 @@ static bool fits(const problem *p, uint32_t i)
 static const char *norm_reject(const problem *p)
 {
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
-    REJECT_UNLESS(is_row_major(&p->in[0]) && is_row_major(&p->out[0]), "operands are not row-major");
+    REJECT_UNLESS(row_is_row_major(&p->in[0]) && row_is_row_major(&p->out[0]), "operands are not row-major");
     REJECT_UNLESS(fits(p, 1) && fits(p, 2), "scale or bias are broadcast");
     if (!p->epilogue) {
         REJECT_UNLESS(!p->prologue, "has a prologue");
         for (uint32_t i = 1; i < p->count_out; i++)
-            REJECT_UNLESS(p->out[i].dtype == SINTER_DTYPE_F32 && !p->out[i].is_strided && is_row_major(&p->out[i]),
+            REJECT_UNLESS(p->out[i].dtype == SINTER_DTYPE_F32 && !p->out[i].is_strided && row_is_row_major(&p->out[i]),
                           "statistics are not dense f32");
         return NULL;
     }
@@ -306,7 +299,8 @@ static const char *group_norm_reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->op == OP_group_norm, "not a group normalisation");
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     REJECT_UNLESS(p->in[0].rank >= 3 && same_order(p), "operands are strided, or lie in two orders");
-    REJECT_UNLESS(is_row_major(&p->in[0]) || row_is_channels_last(&p->in[0]), "neither row-major nor channels-last");
+    REJECT_UNLESS(row_is_row_major(&p->in[0]) || row_is_channels_last(&p->in[0]),
+                  "neither row-major nor channels-last");
     REJECT_UNLESS(p->in[0].dim[1].max < INT32_MAX, "the number of channels has no bound");
     for (uint32_t i = 1; i < p->count_anchor; i++)
         if (p->in[i].dtype != SINTER_DTYPE_NONE)
@@ -345,7 +339,7 @@ static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, 
     r->groups = a->groups ? a->groups : r->channels;
     r->pixels = 1;
     for (uint32_t i = 2; i < in[0].rank; i++) r->pixels *= in[0].dim[i];
-    r->is_last = !is_row_major(&p->in[0]);
+    r->is_last = !row_is_row_major(&p->in[0]);
     r->count_in = p->count_anchor;
     r->epsilon = (float)a->epsilon;
     r->scratch = group_scratch(p);

@@ -105,7 +105,7 @@ static bool comes_from_integers(narrowing *w, ir_value_id v, uint32_t depth)
     return does;
 }
 
-/* And does it become whole numbers, codes or a choice before anything else reads it? */
+/* Do all readers of v make whole numbers, codes or a choice of it, at once or behind light ops? */
 static bool becomes_steps(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
@@ -147,14 +147,14 @@ static bool comes_from_f32(narrowing *w, ir_value_id v, uint32_t depth)
     return does;
 }
 
-/* Coordinates and the like: where they are rounded or compared, their last bits decide. */
+/* Coordinates and the like are computed in f32 and then rounded or compared: their last bits decide. */
 static bool is_position(narrowing *w, const ir_node *n)
 {
     w->looks = LOOKS_MAX;
     return is_light(n->op) && n->count_out == 1 && comes_from_f32(w, n->out[0], 0) && becomes_steps(w, n->out[0], 0);
 }
 
-/* Does a scale that something is quantised by depend on v alone? */
+/* Is v a scale that numbers are quantised by, or is one made of it in the kernel that reads it? */
 static bool is_scale(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
@@ -172,7 +172,7 @@ static bool is_scale(narrowing *w, ir_value_id v, uint32_t depth)
     return is;
 }
 
-/* Of few numbers, so that a narrower type gains nothing. */
+/* A scale has few numbers: a narrower type gains nothing. */
 static bool makes_scale(narrowing *w, const ir_node *n)
 {
     w->looks = LOOKS_MAX;

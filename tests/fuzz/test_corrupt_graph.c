@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_corrupt_graph.c - engines of random graphs, damaged, are refused or run safely: between them they have every
- * kernel of the machine, in every type that a build may permit. Run under ASan and UBSan, which decide what is safe.
+/* test_corrupt_graph.c - engines of random graphs are damaged, and are then refused or run safely. They are built for
+ * each level of the machine, measured or not, with each type that a build may permit. ASan and UBSan decide what is
+ * safe.
  *
  * CORRUPT_GRAPH=round or CORRUPT_GRAPH_CUDA=round repeats that case alone. SINTER_TEST_SEED makes other graphs. */
 #include "campaign.h"
