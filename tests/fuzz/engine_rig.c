@@ -248,6 +248,8 @@ void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
         if (seed % 8 == 0) {
             count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_TEXT, ignore, &printed, NULL), SINTER_OK);
             count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
+            count->failed += !CHECK_EQ(
+                sinter_engine_print_layers(g, SINTER_ALL_LAYERS, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
         }
         for (uint32_t i = 0; i < sinter_engine_profile_count(g) && i < 3; i++) run(g, i, seed, count);
         count->failed += !CHECK(refit(g));

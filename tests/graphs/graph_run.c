@@ -163,6 +163,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
     b.profile = profile;
     b.profile_count = m->symbols ? m->profiles : 0;
     b.refittable = o->refittable && !m->allow; /* how far its outputs move is written into an engine */
+    b.detail = (sinter_detail)(o->seed / 2 % 3);
     b.sample = sample;
     b.sample_count = m->allow & SINTER_ALLOW_INT8 || (m->allow && o->seed % 2) ? m->envs : 0;
     return sinter_build_memory(model, size, &b, out, error);
