@@ -15,6 +15,7 @@
 #define MK(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, true, TEXT_NO),
 #define MT(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_YES),
 #define MS(op, from, to, convert, arg) ROW("com.microsoft", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define MX(op, from, to, convert, arg) ROW("com.microsoft", op, from, to, convert_##convert, arg, false, TEXT_YES),
 #define PV(op, from, to, convert, arg) ROW("ai.onnx.preview", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define PT(op, from, to, convert, arg) \
     ROW("ai.onnx.preview.training", op, from, to, convert_##convert, arg, false, TEXT_NO),
@@ -34,6 +35,7 @@ static const op_row rows[] = {
 #undef MK
 #undef MT
 #undef MS
+#undef MX
 #undef PV
 #undef PT
 #undef TR

@@ -16,6 +16,7 @@
 #define MK N
 #define MT N
 #define MS N
+#define MX N
 #define PV N
 #define PT N
 #define TR N
@@ -31,6 +32,7 @@
 #undef MK
 #undef MT
 #undef MS
+#undef MX
 #undef PV
 #undef PT
 #undef TR
@@ -51,7 +53,7 @@ void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_fir
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
 typedef enum quirk_guard_kind {
-    GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION
+    GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION, GUARD_CATEGORY
 } quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* 1 over the root of a head's size, f32, which may be known when it runs only. */
@@ -68,6 +70,9 @@ void        quirk_move_text(onnx_call *c, onnx_convert convert);
 /* text_value.c. The bytes of text, u8 [..., W], also of constants; and text of bytes. */
 ir_value_id quirk_text_bytes(onnx_call *c, ir_value_id x);
 ir_value_id quirk_text_new(onnx_call *c, ir_value_id bytes);
+ir_value_id quirk_text_there(onnx_call *c, ir_value_id bytes);                   /* flags: no filling */
+ir_value_id quirk_text_sum(onnx_call *c, ir_value_id x, bool keeps);            /* of the last axis */
+void        quirk_text_ascii(onnx_call *c, ir_value_id bytes);                  /* or the run fails */
 dim         quirk_text_width(const onnx_call *c, ir_value_id bytes);
 ir_value_id quirk_text_wide(onnx_call *c, ir_value_id bytes, dim width);        /* filled up; not narrower */
 /* Of bytes that broadcast: which are the same. */

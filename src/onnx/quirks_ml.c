@@ -221,14 +221,25 @@ void convert_linear_classifier(onnx_call *c)
 }
 
 /* ---- OneHotEncoder: a column for each category ---- */
+static void each_has_one(onnx_call *c, ir_value_id same)
+{
+    const int64_t first = 0;
+    dim d[SINTER_RANK_MAX];
+    const ir_value_id any = build_typed(&c->b, quirk_text_any(c, same, false), SINTER_DTYPE_U8);
+    if (c->b.status) return;
+    const dim all = dim_product(c->b.g->dims, d, call_shape(c, any, d));
+    const ir_value_id one = build_unsqueezed(&c->b, build_scalar_like(&c->b, any, 1), 0),
+                      flat = build_concat(&c->b, (ir_value_id[]){ build_shaped(&c->b, any, &all, 1), one }, 2,
+                                          &(attrs_concat){ .axis = 0 });
+    quirk_guard(c, build_reduced(&c->b, reduce_kind_min, flat, &first, 1, false), true, GUARD_CATEGORY);
+}
+
 void convert_one_hot_encoder(onnx_call *c)
 {
     const onnx_attr *words = call_attr(c, "cats_strings"), *ints = call_attr(c, "cats_int64s");
     const ir_value_id x = call_in(c, 0);
     const bool is_text = call_strings_at(c, x) != NULL;
     ir_value_id same = 0;
-    if (call_int(c, "zeros", 1) == 0)
-        REJECT(c, UNSUPPORTED, "attribute zeros is 0: what is in no category would be an error");
     if (is_text && words && words->strings.count) {
         same = quirk_text_which(c, quirk_text_bytes(c, x), words->strings.at, words->strings.count);
     } else if (!is_text && ints && ints->type == ONNX_INTS && ints->ints.count) {
@@ -243,6 +254,7 @@ void convert_one_hot_encoder(onnx_call *c)
     } else {
         REJECT(c, INVALID_MODEL, "there are no categories of the input's type");
     }
+    if (call_int(c, "zeros", 1) == 0) each_has_one(c, same);
     c->out[0] = build_typed(&c->b, same, SINTER_DTYPE_F32);
 }
 

@@ -45,14 +45,49 @@ typedef struct place {
     uint32_t to;
 } place;
 
+/* A node with several parents has a row for each of them; these rows share the children's. */
+typedef struct spot {
+    uint32_t row, next; /* next: 0, or 1 more than another spot of the node */
+} spot;
+
 typedef struct layout {
     const forest *f;
     tree_row *row; /* NULL: rows are only counted */
     uint32_t count;
-    uint8_t *is_met;    /* by node */
-    place *open, *leaf; /* of one tree: what is to be done; leaves with lists */
+    uint32_t *parents, *met,
+        *first; /* by node: roots are parents, too; those that were laid out; the first spot or 0 */
+    spot *spot;
+    uint32_t spots;
+    place *open, *leaf; /* of one tree: what is to be done, of nodes `from` alone; leaves with lists */
     uint32_t opens, leaves;
 } layout;
+
+/* Counts the parents of all nodes that walks come to. */
+static void parents_count(layout *l)
+{
+    const forest *f = l->f;
+    for (uint32_t t = 0; t < f->trees; t++) {
+        l->open[l->opens++] = (place){ .from = f->root[t] };
+        while (l->opens) {
+            const int64_t i = l->open[--l->opens].from;
+            if (i >= f->nodes || l->parents[i]++) continue;
+            l->open[l->opens++] = (place){ .from = f->next[2 * i] };
+            l->open[l->opens++] = (place){ .from = f->next[2 * i + 1] };
+        }
+    }
+}
+
+/* What goes on at row `to`. A node is opened when all its parents are laid out, so that its children lie behind them.
+ */
+static void place_take(layout *l, int64_t from, uint32_t to)
+{
+    if (from < l->f->nodes) {
+        l->spot[l->spots++] = (spot){ to, l->first[from] };
+        l->first[from] = l->spots;
+        if (++l->met[from] < l->parents[from]) return;
+    }
+    l->open[l->opens++] = (place){ from, to };
+}
 
 /* The number before x, of the type: y < x is y <= that. Nothing is below the least one. */
 static double before(sinter_dtype type, double x)
@@ -84,31 +119,29 @@ static void list_put(layout *l, uint32_t to, const double *at, const uint32_t *t
     }
 }
 
-static void node_put(onnx_call *c, layout *l, place p)
+static void node_put(layout *l, int64_t i)
 {
     const forest *f = l->f;
-    const int64_t i = p.from;
-    if (l->is_met[i]++) {
-        REJECT(c, INVALID_MODEL, "node %lld has two parents", (long long)i);
-        return;
-    }
     const uint32_t mode = f->mode[i], child = rows_take(l, 2, 2);
     double split = f->split[i];
     const bool is_never = isnan(split) && mode != FOREST_NEQ && mode != FOREST_MEMBER;
     const bool is_over = !is_never && (mode == FOREST_GT || mode == FOREST_GTE), swaps = is_over || mode == FOREST_NEQ;
     if (mode == FOREST_LT || mode == FOREST_GTE) split = before(f->type, split);
     const bool nan_first = is_over ? !f->missing[i] : mode != FOREST_NEQ && f->missing[i];
-    if (l->row) {
-        tree_row *r = &l->row[p.to];
-        *r = (tree_row){ .how = tree_how((uint32_t)f->feature[i], TREE_NODE | (nan_first ? TREE_NAN : 0)),
-                         .next = 2 * child };
-        if (mode == FOREST_EQ || mode == FOREST_NEQ) r->how |= TREE_EQ;
-        if (mode == FOREST_MEMBER) r->how |= TREE_MEMBER;
-        else tree_value_set(r, f->type, split);
+    for (uint32_t k = l->first[i]; k; k = l->spot[k - 1].next) {
+        const uint32_t to = l->spot[k - 1].row;
+        if (l->row) {
+            tree_row *r = &l->row[to];
+            *r = (tree_row){ .how = tree_how((uint32_t)f->feature[i], TREE_NODE | (nan_first ? TREE_NAN : 0)),
+                             .next = 2 * child };
+            if (mode == FOREST_EQ || mode == FOREST_NEQ) r->how |= TREE_EQ;
+            if (mode == FOREST_MEMBER) r->how |= TREE_MEMBER;
+            else tree_value_set(r, f->type, split);
+        }
+        if (mode == FOREST_MEMBER) list_put(l, to, f->member + f->set[i], NULL, f->set[i + 1] - f->set[i]);
     }
-    if (mode == FOREST_MEMBER) list_put(l, p.to, f->member + f->set[i], NULL, f->set[i + 1] - f->set[i]);
-    l->open[l->opens++] = (place){ f->next[2 * i + swaps], child + 1 };
-    l->open[l->opens++] = (place){ f->next[2 * i + !swaps], child };
+    place_take(l, f->next[2 * i + swaps], child + 1);
+    place_take(l, f->next[2 * i + !swaps], child);
 }
 
 static void leaf_put(layout *l, place p)
@@ -128,13 +161,15 @@ static void rows_put(onnx_call *c, layout *l)
     const forest *f = l->f;
     l->count = 0;
     (void)rows_take(l, f->trees, 1);
-    memset(l->is_met, 0, f->nodes);
+    memset(l->met, 0, f->nodes * sizeof *l->met);
+    memset(l->first, 0, f->nodes * sizeof *l->first);
+    l->spots = 0;
     for (uint32_t t = 0; t < f->trees && !c->b.status; t++) {
-        l->opens = l->leaves = 0;
-        l->open[l->opens++] = (place){ f->root[t], t };
+        l->leaves = 0;
+        place_take(l, f->root[t], t);
         while (l->opens && !c->b.status) {
             const place p = l->open[--l->opens];
-            if (p.from < f->nodes) node_put(c, l, p);
+            if (p.from < f->nodes) node_put(l, p.from);
             else leaf_put(l, p);
         }
         for (uint32_t i = 0; i < l->leaves && !c->b.status; i++) {
@@ -143,14 +178,22 @@ static void rows_put(onnx_call *c, layout *l)
             if (l->count > TREE_ROWS_MAX) REJECT(c, UNSUPPORTED, "trees of more than %d rows", (int)TREE_ROWS_MAX);
         }
     }
+    for (uint32_t i = 0; i < f->nodes && !c->b.status; i++)
+        if (l->met[i] < l->parents[i]) REJECT(c, INVALID_MODEL, "node %u leads back to itself", i);
 }
 
 static ir_value_id rows_of(onnx_call *c, const forest *f)
 {
-    layout l = { .f = f, .is_met = forest_table(c, f->nodes, 1) };
+    layout l = { .f = f,
+                 .parents = forest_table(c, f->nodes, sizeof *l.parents),
+                 .met = forest_table(c, f->nodes, sizeof *l.met),
+                 .first = forest_table(c, f->nodes, sizeof *l.first),
+                 .spot = forest_table(c, 2 * (size_t)f->nodes + f->trees, sizeof *l.spot) };
     l.open = forest_table(c, 2 * (size_t)f->nodes + 2, sizeof *l.open);
     l.leaf = forest_table(c, 2 * (size_t)f->nodes + 2, sizeof *l.leaf);
-    if (!c->b.status) rows_put(c, &l);
+    if (c->b.status) return 0;
+    parents_count(&l);
+    rows_put(c, &l);
     if (c->b.status) return 0;
     const int64_t d[2] = { l.count, 4 };
     l.row = arena_alloc(&c->b.g->a, size_mul(l.count, sizeof *l.row), 64);

@@ -72,6 +72,17 @@ ir_value_id quirk_text_any(onnx_call *c, ir_value_id flags, bool all)
                        SINTER_DTYPE_BOOL);
 }
 
+ir_value_id quirk_text_there(onnx_call *c, ir_value_id bytes)
+{
+    return build_not(&c->b, build_eq(&c->b, bytes, build_scalar_like(&c->b, bytes, 0)));
+}
+
+ir_value_id quirk_text_sum(onnx_call *c, ir_value_id x, bool keeps)
+{
+    const int64_t last = c->b.status ? 0 : (int64_t)call_rank(c, x) - 1;
+    return build_reduced(&c->b, reduce_kind_sum, x, &last, 1, keeps);
+}
+
 /* ---- places instead of elements ---- */
 ir_value_id quirk_text_index(onnx_call *c, ir_value_id x)
 {

@@ -372,6 +372,7 @@ const gop gops_values[] = {
     NO("trt.TRT_FP8DequantizeLinear", CODES), NO("trt.TRT_MXFP8DequantizeLinear", CODES),
     NO("trt.TRT_FP4DynamicQuantize", CODES), NO("trt.TRT_MXFP8DynamicQuantize", CODES),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
+    NO("com.microsoft.Tokenizer", TEXT),
     { 0 },
 };
 /* clang-format on */
