@@ -172,6 +172,17 @@ static ir_value_id drop_tile(rewriter *r, const match *m)
     return take_input(r, m);
 }
 
+/* Repeated axes of one element, as exporters repeat keys and values for the heads that share them. */
+static ir_value_id tile_to_expand(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_tile *at = n->attrs;
+    const ir_value x = *rw_value(r, m->v[X]), y = *rw_value(r, n->out[0]);
+    for (uint32_t i = 0; i < at->repeats.count; i++)
+        if (!dim_is(r->g->dims, (dim)at->repeats.at[i], 1) && !dim_is(r->g->dims, x.dim[i], 1)) return 0;
+    return build_expanded(r->b, m->v[X], y.dim, y.rank);
+}
+
 /* Of one part, or of parts of which one alone has elements. */
 static ir_value_id drop_concat(rewriter *r, const match *m)
 {
@@ -516,6 +527,7 @@ const rule rules_shape[] = {
     { "slice-noop",           MATCH(slice, ANY(X)),                   drop_slice,             EXACT },
     { "expand-noop",          MATCH(expand, ANY(X)),                  take_input,             EXACT },
     { "tile-noop",            MATCH(tile, ANY(X)),                    drop_tile,              EXACT },
+    { "tile-expand",          MATCH(tile, ANY(X)),                    tile_to_expand,         EXACT },
     { "concat-one",           ROOT(concat),                           drop_concat,            EXACT },
     { "pad-noop",             ROOT(pad),                              drop_pad,               EXACT },
     { "pad-conv",             ROOT(conv),                             pad_into_conv,          EXACT },
