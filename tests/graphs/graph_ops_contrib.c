@@ -241,6 +241,74 @@ static bool mixture(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* ---- norms and sums with gates, of one stream or of several ---- */
+static uint32_t rows_of(grow *g, gsize rows, int64_t a, int64_t b) /* b 0: one axis behind the rows */
+{
+    const gsize d[3] = { rows, gsize_of(a), gsize_of(b) };
+    return grow_shaped(g, SINTER_DTYPE_F32, d, b ? 3 : 2);
+}
+
+static bool gated(grow *g, const gop *op) /* arg: how many more operands as wide as the first; 3: GatedRMSNorm */
+{
+    static const char *const activations[] = { "silu", "swish", "sigmoid" };
+    const gsize rows = grow_size(g);
+    const int64_t size = grow_between(g, 1, 5), groups = op->arg == 3 ? grow_between(g, 1, 3) : 1;
+    const uint32_t x = rows_of(g, rows, groups * size, 0),
+                   in[4] = { x,
+                             op->arg == 3 ? weight(g, size, 1, 1)
+                             : op->arg    ? rows_of(g, rows, size, 0)
+                                          : G_ABSENT,
+                             op->arg == 3 ? rows_of(g, rows, groups * size, 0) : rows_of(g, rows, 1, 0) };
+    const uint32_t n = finish(g, op, in, op->arg ? 3 : 1);
+    if (op->arg == 3) grow_text(g, n, "activation", activations[grow_below(g, 3)]);
+    if (!op->arg) grow_real(g, n, "alpha", (double)grow_between(g, 1, 5) / 2);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool attention_gate(grow *g, const gop *op)
+{
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(grow_between(g, 1, 5)) };
+    const bool has_rate = grow_one_in(g, 2);
+    const uint32_t in[4] = { grow_shaped(g, SINTER_DTYPE_F32, d, 3), weight(g, d[2].at[0], 1, 1),
+                             weight(g, d[2].at[0], 1, 1),
+                             has_rate ? grow_shaped(g, SINTER_DTYPE_F32, d, 3) : G_ABSENT };
+    return grow_end(g, finish(g, op, in, has_rate ? 4 : 3), has_rate ? 2 : 1) != G_NONE;
+}
+
+enum { BRANCH_NORM, BRANCH_BEFORE, BRANCH_BEHIND };
+
+static bool branches(grow *g, const gop *op)
+{
+    const gsize rows = grow_size(g);
+    const int64_t count = grow_between(g, 2, 3), size = grow_between(g, 2, 5);
+    const bool is_flat = grow_one_in(g, 2);
+    const uint32_t how = grow_below(g, 3);
+    uint32_t in[4] = { is_flat ? rows_of(g, rows, count * size, 0) : rows_of(g, rows, count, size) }, counts = 2;
+    if (op->arg == BRANCH_NORM) {
+        in[1] = how == 0 ? weight(g, size, 1, 1) : how == 1 ? weight(g, count * size, 1, 1) : weight(g, count, size, 2);
+    } else {
+        const uint32_t gate = op->arg == BRANCH_BEFORE ? 1 : 2;
+        in[gate] = rows_of(g, rows, count, how == 0 ? 0 : how == 1 ? 1 : size);
+        counts = gate + 1;
+        if (gate == 2) in[1] = rows_of(g, rows, size, 0);
+        if (gate == 2 && grow_one_in(g, 2)) in[counts++] = rows_of(g, rows, count, count);
+    }
+    const uint32_t n = finish(g, op, in, counts);
+    if (is_flat) grow_int(g, n, "num_branches", count);
+    if (op->arg == BRANCH_BEFORE && grow_one_in(g, 2)) grow_real(g, n, "reduction_scale", 0.5);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool hash(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t n = finish(g, op, &x, 1);
+    if (grow_one_in(g, 2)) grow_int(g, n, "positive", 0);
+    if (grow_one_in(g, 2)) grow_int(g, n, "seed", grow_between(g, 1, 1 << 30));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 /* clang-format off */
 #define MICROSOFT "com.microsoft."
 const gop gops_contrib[] = {
@@ -252,6 +320,14 @@ const gop gops_contrib[] = {
     { MICROSOFT "MatMulBnb4", 1, 0, 1, bitsandbytes, 0, 0, 0 },
     { MICROSOFT "MoE", 1, 0, 1, mixture, 0, 0, 0 },
     { MICROSOFT "QMoE", 1, 14628, 1, mixture, 1, 0, 0 },
+    { MICROSOFT "GatedRMSNorm", 1, 2, 1, gated, 3, 0, 0 },
+    { MICROSOFT "GatedAdd", 1, 0, 1, gated, 2, 0, 0 },
+    { MICROSOFT "ScaledSiLU", 1, 0, 1, gated, 0, 0, 0 },
+    { MICROSOFT "LinearAttentionGate", 1, 6, 1, attention_gate, 0, 0, 0 },
+    { MICROSOFT "BranchwiseRMSNorm", 1, 2, 1, branches, BRANCH_NORM, 0, 0 },
+    { MICROSOFT "HyperConnectionPreMix", 1, 0, 1, branches, BRANCH_BEFORE, 0, 0 },
+    { MICROSOFT "HyperConnectionPostMix", 1, 0, 1, branches, BRANCH_BEHIND, 0, 0 },
+    { MICROSOFT "MurmurHash3", 1, 0, 1, hash, 0, T_OF(I32) | T_OF(I64), 0 },
     { 0 },
 };
 /* clang-format on */
