@@ -17,12 +17,17 @@ typedef struct plane_filter {
     bool has_clip;
 } plane_filter;
 
+struct conv_planes;
+
 typedef struct plane_set {
     void (*filter)(const plane_filter *f);
+    void (*conv)(const struct conv_planes *p);
     /* Rows of less than 16 may be followed by zeros, up to 16. */
     void (*copy)(float *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
     /* Every second element, from the first and from the second on. Either may be followed by zeros, up to 16. */
     void (*split)(float *even, float *odd, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
+    /* Every fourth element: to[c] has those from c on. Nothing is written behind them. */
+    void (*split4)(float *const *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
 } plane_set;
 
 #endif

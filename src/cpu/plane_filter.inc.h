@@ -102,4 +102,23 @@ static void plane_split(float *even, float *odd, int64_t to_row, const float *x,
     }
 }
 
-static const plane_set plane_loops = { .filter = plane_filter_rows, .copy = plane_copy, .split = plane_split };
+static void plane_split4(float *const *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++, x += x_row) {
+        float *const part[4] = { to[0] + r * to_row, to[1] + r * to_row, to[2] + r * to_row, to[3] + r * to_row };
+        int64_t i = 0;
+        for (; i + 4 * L <= n; i += 4 * L) {
+            const vec a = v_load(x + i), b = v_load(x + i + L), c = v_load(x + i + 2 * L), d = v_load(x + i + 3 * L);
+            const vec even[2] = { v_even(a, b), v_even(c, d) }, odd[2] = { v_odd(a, b), v_odd(c, d) };
+            v_store(part[0] + i / 4, v_even(even[0], even[1]));
+            v_store(part[1] + i / 4, v_even(odd[0], odd[1]));
+            v_store(part[2] + i / 4, v_odd(even[0], even[1]));
+            v_store(part[3] + i / 4, v_odd(odd[0], odd[1]));
+        }
+        for (; i < n; i++) part[i % 4][i / 4] = x[i];
+    }
+}
+
+static const plane_set plane_loops = { .filter = plane_filter_rows,
+                                       .conv = conv_planes_run, .copy = plane_copy, .split = plane_split,
+                                       .split4 = plane_split4 };

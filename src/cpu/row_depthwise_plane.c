@@ -5,23 +5,18 @@
  * c % stride at c / stride. So a tap of a whole result row is a run of adjacent numbers. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
-#include "cpu/plane_filter.h"
+#include "cpu/plane_band.h"
 #include "cpu/row_conv_shape.h"
 
 #include <string.h>
 
-/* BAND: floats of a band's copy, as long as it can be cut; HARD: at most. SLACK: floats behind a part. */
-enum { BAND = 8192, HARD = 65536, SLACK = 16, TAPS = 256, STRIDE_MAX = 8, PART_RESULTS = 512 };
-
-/* The copy of `out` results along the two outer axes. */
-typedef struct band {
-    int64_t out[2], rows[2], part, row; /* part, row: floats from one to the next */
-} band;
+/* BAND: floats of a band's copy, as long as it can be cut; HARD: at most. */
+enum { BAND = 8192, HARD = 65536, TAPS = 256, STRIDE_MAX = 8, PART_RESULTS = 512 };
 
 typedef struct record {
     const plane_set *set;
     conv_shape shape;
-    band band;
+    plane_band band;
     int64_t multiplier, taps, at[TAPS];
     size_t scratch;
     bool has_clip;
@@ -29,40 +24,6 @@ typedef struct record {
     float lo, hi;
     row_after after; /* what the loops do not do */
 } record;
-
-static int64_t reach(const conv_shape *s, int axis)
-{
-    return (s->kernel[axis] - 1) * s->dilation[axis] + 1;
-}
-
-static int64_t rows_of(const conv_shape *s, int axis, int64_t out)
-{
-    return (out - 1) * s->stride[axis] + reach(s, axis);
-}
-
-static int64_t band_size(const band *b)
-{
-    return b->rows[0] * b->rows[1] * b->row;
-}
-
-static band band_of(const conv_shape *s, int64_t deep, int64_t high)
-{
-    band b = { .out = { deep, high }, .rows = { rows_of(s, 0, deep), rows_of(s, 1, high) } };
-    b.part = (rows_of(s, 2, s->out[2]) + s->stride[2] - 1) / s->stride[2] + SLACK;
-    b.row = b.part * s->stride[2];
-    return b;
-}
-
-/* The whole plane, or what has room. */
-static band band_find(const conv_shape *s)
-{
-    band b = band_of(s, s->out[0], s->out[1]);
-    while (band_size(&b) > BAND && (b.out[0] > 1 || b.out[1] > 1)) {
-        if (b.out[0] > 1) b = band_of(s, (b.out[0] + 1) / 2, b.out[1]);
-        else b = band_of(s, 1, (b.out[1] + 1) / 2);
-    }
-    return b;
-}
 
 static const char *reject(const problem *p, const kernel_target *t)
 {
@@ -92,9 +53,9 @@ static const char *reject(const problem *p, const kernel_target *t)
                       "strides, dilations or pads are out of range");
     }
     const conv_shape s = row_conv_shape(p, AT_MAX);
-    const band one = band_of(&s, 1, 1);
+    const plane_band one = plane_band_of(&s, 1, 1);
     REJECT_UNLESS(one.rows[0] <= HARD && one.rows[1] <= HARD && one.row <= HARD && one.rows[0] * one.rows[1] <= HARD &&
-                      band_size(&one) <= HARD,
+                      plane_band_size(&one) <= HARD,
                   "a row of results reads too much");
     REJECT_UNLESS(!p->prologue, "has a prologue");
     return row_after_reject(p);
@@ -115,8 +76,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 static size_t scratch_of(const problem *p)
 {
     const conv_shape s = row_conv_shape(p, AT_MAX);
-    const band one = band_of(&s, 1, 1);
-    const int64_t most = band_size(&one) > BAND ? band_size(&one) : BAND;
+    const plane_band one = plane_band_of(&s, 1, 1);
+    const int64_t most = plane_band_size(&one) > BAND ? plane_band_size(&one) : BAND;
     return size_align((size_t)most * sizeof(float), 64);
 }
 
@@ -171,14 +132,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         TRY(row_after_bind(e, p, isa, in, out, &r->after, r + 1));
     }
     if (!s->out[0] || !s->out[1] || !s->out[2]) return SINTER_OK;
-    r->band = band_find(s);
+    r->band = plane_band_find(s, BAND);
     for (int64_t d = 0; d < s->kernel[0]; d++)
         for (int64_t h = 0; h < s->kernel[1]; h++)
-            for (int64_t w = 0; w < s->kernel[2]; w++) {
-                const int64_t col = w * s->dilation[2];
-                r->at[r->taps++] = (d * s->dilation[0] * r->band.rows[1] + h * s->dilation[1]) * r->band.row +
-                                   col % s->stride[2] * r->band.part + col / s->stride[2];
-            }
+            for (int64_t w = 0; w < s->kernel[2]; w++) r->at[r->taps++] = plane_band_tap(s, &r->band, d, h, w);
     return SINTER_OK;
 }
 
@@ -189,51 +146,15 @@ typedef struct job {
     float *y;
 } job;
 
-/* Rows of a plane into the copy, the width between zeros. */
-static void copy_rows(const record *r, float *to, const float *x, int64_t rows)
-{
-    const conv_shape *s = &r->shape;
-    const band *b = &r->band;
-    const int64_t step = s->stride[2], pad = s->pad[2], room = rows_of(s, 2, s->out[2]) - pad;
-    const int64_t n = s->in[2] < room ? s->in[2] : room;
-    if (n <= 0) return;
-    if (step == 1) {
-        r->set->copy(to + pad, b->row, x, s->x_dim[1], rows, n);
-    } else if (step == 2) {
-        r->set->split(to + pad % 2 * b->part + pad / 2, to + (pad + 1) % 2 * b->part + (pad + 1) / 2, b->row, x,
-                      s->x_dim[1], rows, n);
-    } else {
-        for (int64_t c = 0; c < step && c < n; c++) {
-            float *part = to + (pad + c) % step * b->part + (pad + c) / step;
-            for (int64_t i = 0; i < rows; i++)
-                for (int64_t k = c, at = 0; k < n; k += step, at++) part[i * b->row + at] = x[i * s->x_dim[1] + k];
-        }
-    }
-}
-
-/* What of `rows` rows from `at` on, counted in the padded input, lies inside: from `first` to `stop`. */
-static void inside(const conv_shape *s, int axis, int64_t at, int64_t rows, int64_t *first, int64_t *stop)
-{
-    const int64_t before = s->pad[axis] - at, behind = s->in[axis] + s->pad[axis] - at;
-    *first = before > 0 ? before < rows ? before : rows : 0;
-    *stop = behind < rows ? behind > *first ? behind : *first : rows;
-}
-
 /* Results [deep, deep + bands' size) x [high, …) of one plane. is_first: what they read is not in the copy yet. */
 static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int64_t high, bool is_first)
 {
     const record *r = j->r;
     const conv_shape *s = &r->shape;
-    const band *b = &r->band;
+    const plane_band *b = &r->band;
     const int64_t image = s->images == 1 ? 0 : plane / s->c_out, c = plane - image * s->c_out;
     const float *x = j->x + image * s->x_image + (r->multiplier == 1 ? c : c / r->multiplier) * s->x_c;
-    const int64_t at[2] = { deep * s->stride[0], high * s->stride[1] };
-    int64_t first[2], stop[2];
-    for (int i = 0; i < 2; i++) inside(s, i, at[i], b->rows[i], &first[i], &stop[i]);
-    for (int64_t d = first[0]; is_first && d < stop[0]; d++)
-        copy_rows(r, copy + (d * b->rows[1] + first[1]) * b->row,
-                  x + (at[0] + d - s->pad[0]) * s->x_dim[0] + (at[1] + first[1] - s->pad[1]) * s->x_dim[1],
-                  stop[1] - first[1]);
+    if (is_first) plane_band_copy(r->set, s, b, x, deep, high, copy);
     const int64_t left = s->out[1] - high, rows = left < b->out[1] ? left : b->out[1];
     for (int64_t d = 0; d < b->out[0] && deep + d < s->out[0]; d++) {
         const int64_t row = (plane * s->out[0] + deep + d) * s->out[1] + high;
@@ -270,7 +191,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     for (int64_t i = begin, stop; i < end; i = stop) {
         const int64_t place = i / planes, first = place * planes;
         stop = first + planes < end ? first + planes : end;
-        memset(copy, 0, (size_t)band_size(&r->band) * sizeof *copy);
+        memset(copy, 0, (size_t)plane_band_size(&r->band) * sizeof *copy);
         for (int64_t plane = i - first; plane < stop - first; plane++)
             run_band(j, copy, plane, place / high * r->band.out[0], place % high * r->band.out[1],
                      plane == i - first || plane % r->multiplier == 0);

@@ -52,6 +52,9 @@ static const struct {
     { "2.2/strassen", "in x f32 1024,128; a = MatMul x %128,128; b = Mul a #0.0625; y = Relu b; out y" },
     { "2.2/grouped", "in x f32 1,32,8,9; a = Conv x %32,32,1,1; b = Conv a %32,8,3,3 %32 group=4 pads=[1,1,1,1];"
                      "c = Relu b; y = GlobalAveragePool c; out y" },
+    { "2.2/planes",
+      "in x f32 1,6,9,11; a = Conv x %10,3,1,1 %10 group=2; b = Relu a; y = Conv b %3,10,3,3 pads=[1,1,1,1];"
+      "out y" },
     { "2.2/recipes", "in x f32 5,16; w = Mul %16,32 %32; a = MatMul x w; y = Add a %32; out y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };
