@@ -11,7 +11,7 @@
 
 /* COLS: numbers of a line. SPARE: what a line has behind its numbers. FLOATS: of all lines. ROWS: result rows that are
  * one piece of work. TAPS: input rows of a block. DIVISORS: rows of factors of a block. */
-enum { COLS = 2048, LINES = 8, SPARE = 48, FLOATS = 2 * COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
+enum { COLS = 2048, LINES = 8, SPARE = 80, FLOATS = 2 * COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -75,7 +75,11 @@ static void block_columns(const pool_record *r, block *b, int64_t col)
     p->before = p->read ? from - begin : 0;
     p->pitch = (count + SPARE + 15) / 16 * 16;
     p->lines = FLOATS / p->pitch < LINES ? FLOATS / p->pitch : LINES;
-    for (int64_t i = 0; i < p->pitch * p->lines; i++) b->line[i] = p->seed;
+    for (int64_t k = 0; k < p->lines; k++) { /* beside what is read */
+        float *line = b->line + k * p->pitch;
+        for (int64_t i = 0; i < p->before; i++) line[i] = p->seed;
+        for (int64_t i = p->before + p->read; i < p->pitch; i++) line[i] = p->seed;
+    }
     b->divisors = 0;
 }
 

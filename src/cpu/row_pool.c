@@ -155,6 +155,43 @@ static void places_bind(pool_record *r, const view *x, const view *at, bool is_c
     }
 }
 
+/* Whether windows tile the rows, and rows of input and result follow each other: axis i - 1 goes on where i ends. */
+static bool is_tiled(const pool_record *r, uint32_t i)
+{
+    return r->stride[2] == r->kernel[2] && r->dilation[2] == 1 && !r->pad[2] && !r->pad_end[2] &&
+           r->in[2] == r->out[2] * r->stride[2] && r->kernel[i] == 1 && r->stride[i] == 1 && !r->pad[i] &&
+           !r->pad_end[i] && r->in[i] == r->out[i];
+}
+
+/* Whether one window is the whole axis. */
+static bool is_whole(const pool_record *r, uint32_t i)
+{
+    return r->out[i] == 1 && r->in[i] == r->kernel[i] && r->dilation[i] == 1 && !r->pad[i] && !r->pad_end[i];
+}
+
+/* Short rows cost more than what they hold, so rows, and planes of rows, become one row. */
+static void merge_rows(pool_record *r)
+{
+    for (uint32_t i = 2; i-- > 0 && is_whole(r, 2) && is_whole(r, i) && r->x_dim[i] == r->in[2];) {
+        if (r->kernel[i] > POOL_WHOLE / r->kernel[2]) break;
+        r->in[2] *= r->in[i];
+        r->kernel[2] *= r->kernel[i];
+        r->in[i] = r->kernel[i] = 1;
+    }
+    if (is_whole(r, 2) && r->kernel[2] <= POOL_WHOLE) r->stride[2] = r->kernel[2];
+    for (uint32_t i = 2; i-- > 0;) {
+        if (!is_tiled(r, i)) return;
+        if (r->in[i] > 1 && (r->x_dim[i] != r->in[2] || r->y_dim[i] != r->out[2])) return;
+        r->in[2] *= r->in[i];
+        r->out[2] *= r->out[i];
+        r->in[i] = r->out[i] = 1;
+    }
+    if (r->channels > 1 && (r->x_channel != r->in[2] || r->y_channel != r->out[2])) return;
+    r->in[2] *= r->channels;
+    r->out[2] *= r->channels;
+    r->channels = 1;
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -214,6 +251,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->way = is_last && takes_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
              : is_width && a.power <= 2 && pool_width_takes(r)                              ? POOL_WIDTH
                                                                                             : POOL_ELEMENTS;
+    if (r->way == POOL_WIDTH) merge_rows(r);
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);

@@ -16,9 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-/* SHORT: numbers of runs that are turned into columns. ROWS_RUN: rows that are added in f32, four by four. Numbers that
- * are alike round alike, so a long sum would drift. */
-enum { RUN = 4096, SHORT = 8, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
+/* SHORT: numbers of runs that are turned into columns; SHORT_WIDE: of other types than f32. ROWS_RUN: rows that are
+ * added in f32, four by four. Numbers that are alike round alike, so a long sum would drift. NARROW: columns that fill
+ * vectors. */
+enum { RUN = 4096, SHORT = 8, SHORT_WIDE = 16, NARROW = 64, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
 
 typedef struct axis {
     int64_t dim, in, out;
@@ -291,17 +292,52 @@ static void finish(const record *r, float *y, int64_t step, const double *v, int
     }
 }
 
+/* The runs of n numbers, `step` apart, as n rows of `count`. */
+#define TURN(name, type)                                                                                               \
+    static void name(void *to, const void *from, int64_t count, int64_t step, int64_t n)                               \
+    {                                                                                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                                              \
+            type *row = (type *)to + k * count;                                                                        \
+            const type *x = (const type *)from + k;                                                                    \
+            for (int64_t c = 0; c < count; c++, x += step) row[c] = *x;                                                \
+        }                                                                                                              \
+    }
+TURN(turn_32, uint32_t)
+TURN(turn_64, uint64_t)
+
+/* How many of n rows of `count` columns are folded as one row: those of a few columns that follow each other fill no
+ * vector. */
+static int64_t rows_side_by_side(const axis *run, int64_t count, int64_t n)
+{
+    return run->in == count && count <= NARROW / 4 && count * n >= 2 * NARROW ? NARROW / count : 1;
+}
+
+/* What joins two folds. */
+static rows_fold join_of(rows_fold fold)
+{
+    return fold == ROWS_ABS || fold == ROWS_SQUARE ? ROWS_SUM : fold;
+}
+
 /* The folds of n numbers of the innermost reduced axis, for `count` adjacent results. */
 static void fold_part(const record *r, float *part, const float *x, const axis *run, int64_t count, int64_t n)
 {
     if (r->is_cols) {
         for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
+        const int64_t rows = rows_side_by_side(run, count, n), whole = rows > 1 ? n / rows : 0;
+        if (whole > 1) {
+            float side[NARROW];
+            for (int64_t c = 0; c < rows * count; c++) side[c] = (float)seed(r->fold);
+            r->set->fold_cols(r->fold, side, x, whole, rows * count, rows * count);
+            r->set->fold_cols(join_of(r->fold), part, side, rows, count, count);
+            x += whole * rows * count;
+            n -= whole * rows;
+        }
         r->set->fold_cols(r->fold, part, x, n, run->in, count);
         return;
     }
     if (run->in == 1 && n > 1 && n <= SHORT && count >= SHORT && r->inner.in > 0) {
         float turned[SHORT * COLS];
-        move_transpose(4, (char *)turned, count * 4, (const char *)x, r->inner.in * 4, n, count);
+        turn_32(turned, x, count, r->inner.in, n);
         for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
         r->set->fold_cols(r->fold, part, turned, n, count, count);
         return;
@@ -324,9 +360,19 @@ static void fold_results(const record *r, void *to, const void *from, int64_t co
     const float *x = from;
     double v[COLS];
     float part[COLS];
-    for (int64_t c = 0; c < count; c++) v[c] = seed(r->fold);
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
     const int64_t outer = run->dim ? r->gone_total / run->dim : 0, piece = r->is_cols ? ROWS_RUN : RUN;
+    if (outer == 1 && run->dim <= piece) { /* the only part is all */
+        const bool is_double = r->kind == reduce_kind_mean || r->kind == reduce_kind_log_sum;
+        float *folds = !is_double && r->inner.out == 1 ? y : part;
+        fold_part(r, folds, x, run, count, run->dim);
+        if (folds == y && r->kind == reduce_kind_l2) r->set->root(y, count);
+        if (folds == y) return;
+        for (int64_t c = 0; c < count; c++) v[c] = (double)part[c];
+        finish(r, y, r->inner.out, v, count);
+        return;
+    }
+    for (int64_t c = 0; c < count; c++) v[c] = seed(r->fold);
     for (int64_t i = 0; i < outer; i++) {
         int64_t none;
         const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
@@ -382,8 +428,23 @@ static void fold_runs(const record *r, char *acc, const char *from, int64_t coun
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
     const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
     const int64_t some = r->is_cols ? RUN / 2 / count : RUN / 2; /* rows of columns, or numbers of a run */
+    const bool is_short = !r->is_cols && run->in == 1 && run->dim > 0 && run->dim <= SHORT_WIDE && r->size >= 4;
     for (int64_t i = 0; i < outer; i++) {
         const char *x = from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * r->size;
+        for (int64_t c = 0, n; is_short && r->type == r->wide && c < count; c += n) {
+            n = count - c < RUN / 2 / run->dim ? count - c : RUN / 2 / run->dim;
+            (r->size == 4 ? turn_32 : turn_64)(wide, x + c * r->inner.in * r->size, n, r->inner.in, run->dim);
+            r->folds(acc + c * r->wide_size, wide, run->dim, n, n, 1);
+        }
+        if (is_short && r->type == r->wide) continue;
+        const int64_t rows = r->is_cols ? rows_side_by_side(run, count, run->dim) : 1, whole = run->dim / rows;
+        if (rows > 1 && r->type == r->wide) {
+            seed_wide(r, (char *)wide, rows * count);
+            r->folds(wide, x, whole, rows * count, rows * count, 1);
+            r->set->fold_of(join_of(r->fold), r->wide)(acc, wide, rows, count, count, 1);
+            r->folds(acc, x + whole * rows * count * r->size, run->dim - whole * rows, run->in, count, 1);
+            continue;
+        }
         if (r->type == r->wide && (r->is_cols || run->in == 1 || run->dim == 1)) {
             r->folds(acc, x, run->dim, r->is_cols ? run->in : 1, count, r->is_cols ? 1 : r->inner.in);
             continue;

@@ -121,6 +121,7 @@ typedef struct columns {
     int64_t begin, n, low, width, taps;
     bool is_copy; /* every result is one element */
     bool twice;   /* each column stands twice */
+    bool is_pair; /* of two taps, the second right behind the first, or without weight */
     bool is_outside[COLS];
     int32_t at[TAPS][COLS];
     float weight[TAPS][COLS];
@@ -156,6 +157,9 @@ static void columns_of(const record *r, int64_t begin, columns *w)
     w->width = low == INT64_MAX ? 1 : high - low + 1;
     for (int64_t k = 0; k < w->taps; k++)
         for (int64_t i = 0; i < w->n; i++) w->at[k][i] = w->weight[k][i] != 0 ? (int32_t)(index[k][i] - low) : 0;
+    w->is_pair = w->taps == 2;
+    for (int64_t i = 0; i < w->n; i++)
+        w->is_pair = w->is_pair && (w->weight[1][i] == 0 || w->at[1][i] == w->at[0][i] + 1);
     w->twice = true;
     for (int64_t i = 0; i < w->n; i++) w->twice = w->twice && w->at[0][i] == i / 2;
 }
@@ -201,14 +205,15 @@ static void add_rows(const record *r, float *line, const float *x, const rows_of
 /* Results of a row of one plane. */
 static void plane_row(const record *r, const columns *w, const rows_of *h, float *y, const float *x)
 {
-    float line[LINE];
+    float line[LINE + 1];
     if (h->count == 1 && h->weight[0] == 1 && w->is_copy) {
         r->set->pick(y, 0, 1, x + w->low + h->at[0], w->width, w->at[0], w->n, w->twice);
         return;
     }
     if (h->count) {
         add_rows(r, line, x + w->low, h, w->width);
-        r->set->gather_blend(y, line, w->at[0], w->weight[0], COLS, w->taps, w->n);
+        if (w->is_pair) r->set->gather_two(y, line, w->at[0], w->weight[0], COLS, w->n);
+        else r->set->gather_blend(y, line, w->at[0], w->weight[0], COLS, w->taps, w->n);
     }
     for (int64_t i = 0; i < w->n; i++)
         if (!h->count || w->is_outside[i]) y[i] = (float)r->a->extrapolation;

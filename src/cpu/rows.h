@@ -109,6 +109,8 @@ typedef struct rows_set {
      * x is. Both arrays are read up to a whole vector of 16, where `at` must be valid. */
     void (*gather_blend)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t taps,
                          int64_t n);
+    /* The same of two taps, the second of which is read right behind the first. */
+    void (*gather_two)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
     /* y[i] = the sum of weight[2 k + j][i] * x[at[k][i] + j], k and j below 2, else as gather_blend. */
     void (*gather_pairs)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
     /* f32: at most ROWS_CUMULATED columns, whose sums are double. Integers: by their bits. */

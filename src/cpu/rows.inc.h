@@ -487,6 +487,7 @@ static const rows_set rows_loops = {
     .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
+    .gather_two = gather_two,
     .gather_pairs = gather_pairs, .twice = twice,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
     .cumulate_f32 = cumulate_f32, .cumulate_f64 = cumulate_f64,

@@ -277,6 +277,17 @@ static inline vec image_add(vec a, const float *weight, vec v)
     return v_blend(v_eq(w, v_zero()), a, v_fma(w, v, a));
 }
 
+/* As gather_blend of two taps, the second right behind the first where its weight is not 0. */
+static void gather_two(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += L) {
+        vec left, right;
+        image_pairs_at(x, at + i, &left, &right);
+        const vec a = image_add(image_add(v_zero(), weight + i, left), weight + pitch + i, right);
+        v_store_n(y + i, a, n - i < L ? (int)(n - i) : L);
+    }
+}
+
 static void gather_pairs(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n)
 {
     for (int64_t i = 0; i < n; i += L) {

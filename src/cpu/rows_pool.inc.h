@@ -109,12 +109,28 @@ static void fold_narrow(char *y, const char *const *x, int64_t count, int64_t n,
     else fold_narrow_as(y, x, count, n, scale, SINTER_DTYPE_BF16);
 }
 
-static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }
+/* Without branches: a NaN of `a` is kept, and one of `b` is no less than anything. */
+static inline float pool_most(float a, float b)
+{
+    const float most = a > b ? a : b;
+    return a != a ? a : most;
+}
 static inline float pool_add(float a, float b) { return a + b; }
+/* The last `left` numbers of a window that has at least a vector of them: a maximum may see some twice. */
+static inline vec pool_overlap(const float *from, int left) { return v_load(from + left - L); }
+static inline float pool_lanes_most(vec a) { return m_any(v_is_nan(a)) ? NAN : v_most(a); }
 static inline vec pool_same(vec v) { return v; }
 static inline vec pool_square(vec v) { return v_mul(v, v); }
 
-#define POOL_FOLDS(name, map, join, join_one)                                                                   \
+/* L numbers, each `step` behind the one before. */
+INLINE vec pool_step(const float *from, int step)
+{
+    if (step == 1) return v_load(from);
+    const vec a = v_even(v_load(from), v_load(from + L));
+    return step == 2 ? a : v_even(a, v_even(v_load(from + 2 * L), v_load(from + 3 * L)));
+}
+
+#define POOL_FOLDS(name, map, join, join_one, tail, lanes)                                                      \
     INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
                             sinter_dtype type)                                                                  \
     {                                                                                                           \
@@ -133,11 +149,8 @@ static inline vec pool_square(vec v) { return v_mul(v, v); }
     }                                                                                                           \
     INLINE vec name##_at(const float *from, int taps, int64_t dilation, int step)                               \
     {                                                                                                           \
-        vec a = step == 2 ? v_even(v_load(from), v_load(from + L)) : v_load(from);                              \
-        for (int k = 1; k < taps; k++) {                                                                        \
-            from += dilation;                                                                                   \
-            a = join(a, step == 2 ? v_even(v_load(from), v_load(from + L)) : v_load(from));                     \
-        }                                                                                                       \
+        vec a = pool_step(from, step);                                                                          \
+        for (int k = 1; k < taps; k++) a = join(a, pool_step(from += dilation, step));                          \
         return a;                                                                                               \
     }                                                                                                           \
     INLINE void name##_across(float *y, const float *line, int64_t n, int taps, int64_t dilation, int step,     \
@@ -156,7 +169,31 @@ static inline vec pool_square(vec v) { return v_mul(v, v); }
     }                                                                                                           \
     static void name##_apart(const rows_pool *p, float *y, const float *line, const float *scale)               \
     {                                                                                                           \
-        for (int64_t i = 0; i < p->n; i++, line += p->step) {                                                   \
+        const int64_t step = p->step;                                                                           \
+        for (int64_t i = 0; p->taps >= L && p->dilation == 1 && i < p->n; i++, line += step) { /* along a window */\
+            vec a = v_load(line);                                                                               \
+            int64_t k = L;                                                                                      \
+            for (; k + L <= p->taps; k += L) a = join(a, v_load(line + k));                                     \
+            if (k < p->taps) a = join(a, tail(line + k, (int)(p->taps - k)));                                   \
+            y[i] = scale ? lanes(a) * scale[i] : lanes(a);                                                      \
+        }                                                                                                       \
+        if (p->taps >= L && p->dilation == 1) return;                                                           \
+        int64_t i = 0;                                                                                          \
+        for (; i + 4 <= p->n; i += 4, line += 4 * step) { /* four results, so that none waits for another */    \
+            float a = line[0], b = line[step], c = line[2 * step], d = line[3 * step];                          \
+            for (int64_t k = 1; k < p->taps; k++) {                                                             \
+                const float *from = line + k * p->dilation;                                                     \
+                a = join_one(a, from[0]);                                                                       \
+                b = join_one(b, from[step]);                                                                    \
+                c = join_one(c, from[2 * step]);                                                                \
+                d = join_one(d, from[3 * step]);                                                                \
+            }                                                                                                   \
+            y[i] = scale ? a * scale[i] : a;                                                                    \
+            y[i + 1] = scale ? b * scale[i + 1] : b;                                                            \
+            y[i + 2] = scale ? c * scale[i + 2] : c;                                                            \
+            y[i + 3] = scale ? d * scale[i + 3] : d;                                                            \
+        }                                                                                                       \
+        for (; i < p->n; i++, line += step) {                                                                   \
             float a = line[0];                                                                                  \
             for (int64_t k = 1; k < p->taps; k++) a = join_one(a, line[k * p->dilation]);                       \
             y[i] = scale ? a * scale[i] : a;                                                                    \
@@ -186,17 +223,20 @@ static inline vec pool_square(vec v) { return v_mul(v, v); }
     }                                                                                                           \
     static void name##_line(const rows_pool *p, float *y, const float *line, const float *scale)                \
     {                                                                                                           \
-        if (p->step > 2) {                                                                                      \
+        if (p->step > 2 && p->step != 4) {                                                                      \
             name##_apart(p, y, line, scale);                                                                    \
             return;                                                                                             \
         }                                                                                                       \
         const int taps = (int)p->taps, few = taps <= 3 && p->dilation == 1 ? taps : 0;                          \
-        const int key = (p->step == 2 ? 8 : 0) + few;                                                           \
+        const int key = (p->step == 4 ? 16 : p->step == 2 ? 8 : 0) + few;                                       \
         switch (key) {                                                                                          \
         case 2: name##_across(y, line, p->n, 2, 1, 1, scale); break;                                            \
         case 3: name##_across(y, line, p->n, 3, 1, 1, scale); break;                                            \
         case 8 + 2: name##_across(y, line, p->n, 2, 1, 2, scale); break;                                        \
         case 8 + 3: name##_across(y, line, p->n, 3, 1, 2, scale); break;                                        \
+        case 16: case 16 + 1:                                                                                   \
+        case 16 + 2:                                                                                            \
+        case 16 + 3: name##_across(y, line, p->n, taps, p->dilation, 4, scale); break;                          \
         case 8: name##_across(y, line, p->n, taps, p->dilation, 2, scale); break;                               \
         case 8 + 1: name##_across(y, line, p->n, 1, 1, 2, scale); break;                                        \
         default: name##_across(y, line, p->n, taps, p->dilation, 1, scale); break;                              \
@@ -214,10 +254,10 @@ static inline vec pool_square(vec v) { return v_mul(v, v); }
             }                                                                                                   \
         }                                                                                                       \
     }
-POOL_FOLDS(pool_max, pool_same, nan_most, pool_most)
-POOL_FOLDS(pool_sum, pool_same, v_add, pool_add)
-POOL_FOLDS(pool_abs, v_abs, v_add, pool_add)
-POOL_FOLDS(pool_squares, pool_square, v_add, pool_add)
+POOL_FOLDS(pool_max, pool_same, nan_most, pool_most, pool_overlap, pool_lanes_most)
+POOL_FOLDS(pool_sum, pool_same, v_add, pool_add, v_load_n, v_sum)
+POOL_FOLDS(pool_abs, v_abs, v_add, pool_add, v_load_n, v_sum)
+POOL_FOLDS(pool_squares, pool_square, v_add, pool_add, v_load_n, v_sum)
 
 static void rows_root(float *y, int64_t n)
 {
