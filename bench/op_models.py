@@ -230,6 +230,12 @@ def counted(kind, dims, kind_of=F, **attributes):
     return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, ["n"])], (), attributes)
 
 
+def pool_line(kind, channels, height, width, kernel):
+    """Windows along the width, one behind the other."""
+    return model_of(kind, [("x", F, [1, channels, height, width])], [("y", F, [1, channels, height, width // kernel])],
+                    attributes={"kernel_shape": [1, kernel], "strides": [1, kernel]})
+
+
 def pool_with_places(channels, size, kernel, stride):
     result = (size - kernel) // stride + 1
     dims = [1, channels, result, result]
@@ -756,4 +762,22 @@ PROBLEMS = [
     ("forms", "or of 333x1 and 1x333", lambda: binary("Or", [333, 1], [1, 333], B, B)),
     ("forms", "clip i64 100000", lambda: model_of(
         "Clip", [("x", I, [100000])], [("y", I, [100000])], {"a": np.int64(0), "b": np.int64(10)})),
+    ("forms", "groups of 12, 1x1 48 to 240 56x56", lambda: conv(48, 56, 240, kernel=1, groups=4)),
+    ("forms", "groups of 22, 1x1 66 31x31", lambda: conv(66, 31, 66, kernel=1, groups=3)),
+    ("forms", "1x1 33 to 65 57x57", lambda: conv(33, 57, 65, kernel=1)),
+    ("forms", "1x1 17 to 19 100x100", lambda: conv(17, 100, 19, kernel=1)),
+    ("forms", "3x3 2 to 1 128x128", lambda: conv(2, 128, 1)),
+    ("forms", "3x3 3 to 1 128x128", lambda: conv(3, 128, 1)),
+    ("forms", "4x4 stride 4 3 to 96 224x224", lambda: conv(3, 224, 96, kernel=4, stride=4, pad=0)),
+    ("forms", "transposed 4x4 stride 2 64 to 3 20x20", lambda: conv_transpose(64, 20, 3, 4, 2, 1)),
+    ("forms", "transposed 2x2 stride 2 33 to 17 28x28", lambda: conv_transpose(33, 28, 17)),
+    ("forms", "average 1x25 64 50x25", lambda: pool_line("AveragePool", 64, 50, 25, 25)),
+    ("forms", "max 1x4 stride 4 64 100x20", lambda: pool_line("MaxPool", 64, 100, 20, 4)),
+    ("forms", "average 9 stride 3 33 1000", lambda: pool("AveragePool", 33, 1000, 9, 3, 0, 1)),
+    ("forms", "sum of 20000x3 over 1", lambda: reduce("ReduceSum", [20000, 3], [1])),
+    ("forms", "l2 of 20000x3 over 1", lambda: reduce("ReduceL2", [20000, 3], [1])),
+    ("forms", "max of 100x100x5 over 1", lambda: reduce("ReduceMax", [100, 100, 5], [1])),
+    ("forms", "sum of i64 10000x4 over 1", lambda: reduce("ReduceSum", [10000, 4], [1], I)),
+    ("forms", "max of i64 64x100x7 over 1", lambda: reduce("ReduceMax", [64, 100, 7], [1], I)),
+    ("forms", "resize linear 32 64x64 by 0.37", lambda: resize(32, 64, 0.37, "linear")),
 ]
