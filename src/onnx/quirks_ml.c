@@ -78,15 +78,42 @@ void convert_imputer(onnx_call *c)
     c->out[0] = build_where(&c->b, missing, fill, x);
 }
 
-/* Columns side by side. */
+/* A list as one row; more axes than two as one. */
+static ir_value_id features_of(onnx_call *c, uint32_t input)
+{
+    dim d[SINTER_RANK_MAX];
+    const ir_value_id x = build_typed(&c->b, call_in(c, input), SINTER_DTYPE_F32);
+    const uint32_t rank = c->b.status ? 0 : call_shape(c, x, d);
+    if (!rank) REJECT(c, INVALID_MODEL, "input %u is missing or has no axis", input);
+    if (c->b.status || rank == 1) return build_unsqueezed(&c->b, x, 0);
+    d[1] = dim_product(c->b.g->dims, d + 1, rank - 1);
+    return build_shaped(&c->b, x, d, 2);
+}
+
+/* The first `width` columns, with zeros for those that are not there. */
+static ir_value_id widen(onnx_call *c, ir_value_id x, int64_t width)
+{
+    int64_t own = 0;
+    const dim zero = call_k(c, 0), wanted = call_k(c, width);
+    if (c->b.status || (call_size(c, x, 1, &own) && own == width)) return x;
+    if (own < width) x = build_padded(&c->b, x, pad_mode_constant, (dim[]){ zero, zero }, (dim[]){ zero, wanted }, 0);
+    return build_part(&c->b, x, 1, zero, 1, wanted);
+}
+
+/* Columns side by side: of each input as many as inputdimensions says, as ONNX Runtime reads it. */
 void convert_feature_vectorizer(onnx_call *c)
 {
+    const onnx_attr *widths = call_attr(c, "inputdimensions");
     ir_value_id *all = ARENA_NEW(&c->im->a, ir_value_id, (size_t)c->count_in + 1);
     if (!all || !c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
+    if (widths && (widths->type != ONNX_INTS || widths->ints.count != c->count_in))
+        REJECT(c, INVALID_MODEL, "inputdimensions is no list of %u numbers", c->count_in);
     for (uint32_t i = 0; i < c->count_in && !c->b.status; i++) {
-        all[i] = build_typed(&c->b, call_in(c, i), SINTER_DTYPE_F32);
-        if (!c->b.status && call_rank(c, all[i]) != 2)
-            REJECT(c, UNSUPPORTED, "an input of rank %u", call_rank(c, all[i]));
+        all[i] = features_of(c, i);
+        if (!widths) continue;
+        if (widths->ints.at[i] < 0)
+            REJECT(c, INVALID_MODEL, "an input has %lld columns", (long long)widths->ints.at[i]);
+        all[i] = widen(c, all[i], widths->ints.at[i]);
     }
     if (c->b.status) return;
     c->out[0] = c->count_in == 1 ? build_identity(&c->b, all[0])

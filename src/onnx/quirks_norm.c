@@ -285,17 +285,40 @@ void convert_top_k(onnx_call *c)
     for (uint32_t i = 0; i < c->count_out && i < 2; i++) c->out[i] = build_result(&c->b, n, i);
 }
 
+/* An axis that the model computes chooses among the results of all axes. One that is out of range stops the run. */
+static ir_value_id cumulate_computed(onnx_call *c, ir_value_id x, const attrs_cumulate *a)
+{
+    const uint32_t rank = call_rank(c, x);
+    ir_value_id each[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank && !c->b.status; i++) {
+        attrs_cumulate *of = DEFAULTS(cumulate);
+        if (c->b.status) return 0;
+        *of = *a;
+        of->axis = i;
+        each[i] = build_unsqueezed(&c->b, build_cumulate(&c->b, x, of), 0);
+    }
+    if (c->b.status) return 0;
+    const ir_value_id all = rank == 1 ? each[0] : build_concat(&c->b, each, rank, &(attrs_concat){ .axis = 0 }),
+                      axis = build_shaped(&c->b, call_in(c, 1), NULL, 0);
+    return build_gather(&c->b, all, axis, &(attrs_gather){ .axis = 0 });
+}
+
 void convert_cumulate(onnx_call *c) /* arg: is_product */
 {
-    const ir_value_id x = call_in(c, 0);
+    const ir_value_id x = call_in(c, 0), axis = call_in(c, 1);
     attrs_cumulate *a = DEFAULTS(cumulate);
-    int64_t axis = 0;
-    uint32_t count = 0;
-    if (!call_in(c, 1) || !call_const_ints(c, call_in(c, 1), "the axis", &axis, 1, &count) || count != 1)
-        REJECT(c, INVALID_MODEL, "the axis is missing");
-    a->axis = call_axis(c, axis, call_rank(c, x));
+    if (!axis || !call_rank(c, x)) REJECT(c, INVALID_MODEL, "the axis is missing, or the input has none");
+    if (c->b.status) return;
     a->is_product = c->arg;
     a->exclusive = call_int(c, "exclusive", 0) != 0;
     a->reverse = call_int(c, "reverse", 0) != 0;
-    c->out[0] = build_cumulate(&c->b, x, a);
+    int64_t at = 0;
+    uint32_t count = 0;
+    if (!ir_is_const(c->b.g, axis) && !ir_value_at(c->b.g, axis)->shape_value) {
+        c->out[0] = cumulate_computed(c, x, a);
+    } else if (call_const_ints(c, axis, "the axis", &at, 1, &count)) {
+        if (count != 1) REJECT(c, INVALID_MODEL, "the axis has %u elements", count);
+        a->axis = call_axis(c, at, call_rank(c, x));
+        c->out[0] = build_cumulate(&c->b, x, a);
+    }
 }

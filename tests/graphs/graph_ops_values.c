@@ -100,7 +100,7 @@ static uint32_t features(grow *g, int64_t count)
     return grow_shaped(g, SINTER_DTYPE_F32, d, 2);
 }
 
-enum { SCALER, NORMALIZER, IMPUTER, VECTORIZER, REGRESSOR, CLASSIFIER, ENCODER };
+enum { SCALER, NORMALIZER, IMPUTER, REGRESSOR, CLASSIFIER, ENCODER };
 
 static bool learned(grow *g, const gop *op)
 {
@@ -110,12 +110,9 @@ static bool learned(grow *g, const gop *op)
                   label[3] = { 5, -2, 9 };
     const uint32_t x = op->arg == ENCODER ? grow_pick(g, T_OF(I64) | T_OF(I32), 0, 3) : features(g, count);
     if (x == G_NONE) return false;
-    const gsize two[2] = { grow_dim(g, x, 0), gsize_of(2) };
-    const bool has_more = op->arg == VECTORIZER;
-    const uint32_t more = has_more ? grow_shaped(g, SINTER_DTYPE_F32, two, 2) : G_ABSENT, n = grow_begin(g, op->name);
+    const uint32_t n = grow_begin(g, op->name);
     const bool is_linear = op->arg == REGRESSOR || op->arg == CLASSIFIER;
     grow_in(g, n, x);
-    if (more != G_ABSENT) grow_in(g, n, more);
     if (op->arg == SCALER) reals(g, n, "scale", grow_one_in(g, 2) ? 1 : (uint32_t)count);
     if (op->arg == SCALER) reals(g, n, "offset", (uint32_t)count);
     if (op->arg == NORMALIZER) grow_text(g, n, "norm", norms[grow_below(g, 3)]);
@@ -127,6 +124,31 @@ static bool learned(grow *g, const gop *op)
     if (op->arg == REGRESSOR) grow_int(g, n, "targets", rows);
     if (op->arg == CLASSIFIER) grow_list(g, n, "classlabels_ints", label, (uint32_t)labels);
     return grow_end(g, n, op->arg == CLASSIFIER ? 2 : 1) != G_NONE;
+}
+
+/* Rows of any axes behind the first, or lists, which are one row; widths as they are, or one more or less. */
+static bool vectorizer(grow *g, const gop *op)
+{
+    static const sinter_dtype types[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F64, SINTER_DTYPE_I32, SINTER_DTYPE_I64 };
+    enum { MOST = 3 };
+    const uint32_t count = 1 + grow_below(g, MOST);
+    const bool has_lists = grow_one_in(g, 4), has_widths = grow_one_in(g, 2);
+    const gsize rows = has_lists ? gsize_of(1) : grow_size(g);
+    int64_t width[MOST];
+    uint32_t in[MOST];
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t size = grow_between(g, 1, 3), more = grow_one_in(g, 4) ? 2 : 1;
+        const gsize d[3] = { rows, gsize_of(size), gsize_of(more) };
+        const bool is_list = has_lists && more == 1 && grow_one_in(g, 2);
+        in[i] = grow_shaped(g, types[grow_below(g, COUNT_OF(types))], is_list ? d + 1 : d,
+                            is_list ? 1 : 1 + (uint32_t)more);
+        if (in[i] == G_NONE) return false;
+        width[i] = size * more + grow_between(g, size * more > 1 ? -1 : 0, 1);
+    }
+    const uint32_t n = grow_begin(g, op->name);
+    for (uint32_t i = 0; i < count; i++) grow_in(g, n, in[i]);
+    if (has_widths) grow_list(g, n, "inputdimensions", width, count);
+    return grow_end(g, n, 1) != G_NONE;
 }
 
 /* arg: whether it is the classifier. */
@@ -356,7 +378,7 @@ const gop gops_values[] = {
     { "TfIdfVectorizer", 9, 0, 1, tfidf, 0, 0, 0 },
     { ML "Scaler", 1, 0, 1, learned, SCALER, 0, 0 },        { ML "Normalizer", 1, 0, 1, learned, NORMALIZER, 0, 0 },
     { ML "Imputer", 1, 0, 1, learned, IMPUTER, 0, 0 },
-    { ML "FeatureVectorizer", 1, 0, 1, learned, VECTORIZER, 0, 0 },
+    { ML "FeatureVectorizer", 1, 0, 1, vectorizer, 0, 0, 0 },
     { ML "LinearRegressor", 1, 0, 1, learned, REGRESSOR, 0, 0 },
     { ML "LinearClassifier", 1, 0, 1, learned, CLASSIFIER, 0, 0 },
     { ML "OneHotEncoder", 1, 0, 1, learned, ENCODER, 0, 0 },
