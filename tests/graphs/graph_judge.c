@@ -199,6 +199,20 @@ static bool is_too_much(gmodel *m, const gnode *n, uint32_t k)
     return m->is_unfit = true;
 }
 
+/* Is it the operator of this name, in whatever domain? */
+static bool is_named(const char *op, const char *name)
+{
+    const char *dot = strrchr(op, '.');
+    return !strcmp(dot ? dot + 1 : op, name);
+}
+
+/* A divisor that cancels may be 0 exactly, and the result NaN or infinite. */
+static bool may_divide_by_zero(const gmodel *m, const gnode *n, uint32_t k)
+{
+    const bool is_division = !strcmp(n->op, "Div") || !strcmp(n->op, "Mod"), is_inverse = !strcmp(n->op, "Reciprocal");
+    return (is_division || is_inverse) && judge_may_be_zero(m->value.at[n->in[is_division]].at[k]);
+}
+
 bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
 {
     if (is_too_much(m, n, k)) return false;
@@ -244,9 +258,8 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
     gtensor *const *first = n->count_in && n->in[0] != G_NONE ? m->value.at[n->in[0]].at[k] : NULL;
     settled = settled && !depends_on_order(m, n, k, e, &error) && !judge_is_flushed(m, n, k) &&
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
-              !(!strcmp(n->op, "Unique") && judge_may_join(m, first)) &&
-              !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) &&
-              !(!strcmp(n->op, "Div") && n->in[0] == n->in[1] && judge_may_be_zero(first));
+              !(is_named(n->op, "Unique") && judge_may_join(m, first)) &&
+              !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) && !may_divide_by_zero(m, n, k);
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];

@@ -59,7 +59,8 @@ bool judge_is_open_product(const gtensor *small, const gtensor *large);
 /* Operators whose results are roots of sums of powers, and operands whose powers f32 may not hold. */
 bool judge_is_norm(const char *op);
 bool judge_is_open_norm(const gtensor *t);
-/* Is a product of bf16 one of a subnormal number, which CPUs take for 0, and of one so large that this shows? */
+/* Is a product of bf16, or of f32 by sums of bf16, one of a subnormal number, which CPUs take for 0, and of one so
+ * large that this shows? */
 bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k);
 /* Are there different numbers that rounding may make equal? Then nobody knows how many Unique finds. */
 bool judge_may_join(gmodel *m, gtensor *const *lanes);

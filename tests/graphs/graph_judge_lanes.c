@@ -182,10 +182,13 @@ bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k)
     bool is_subnormal = false, is_large = false;
     for (uint32_t i = 0; is_sum(n->op) && i < n->count_in; i++) {
         const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
-        for (int64_t j = 0; t && t->dtype == SINTER_DTYPE_BF16 && j < t->count; j++) {
+        if (!t || (t->dtype != SINTER_DTYPE_BF16 && t->dtype != SINTER_DTYPE_F32)) continue;
+        /* In f32 that is so for matrix registers, and shows beside what is infinite. */
+        const double large = t->dtype == SINTER_DTYPE_BF16 ? 0x1p60 : INFINITY;
+        for (int64_t j = 0; j < t->count; j++) {
             const double x = fabs(gtensor_at(t, j));
             is_subnormal = is_subnormal || (x > 0 && x < 0x1p-126);
-            is_large = is_large || !(x < 0x1p60);
+            is_large = is_large || !(x < large);
         }
     }
     return is_subnormal && is_large;
