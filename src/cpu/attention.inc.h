@@ -22,20 +22,22 @@ static inline vec finish_vec(vec x, float cap, const float *add, const uint8_t *
 
 static float finish(float *x, int64_t n, float cap, const float *add, const uint8_t *allow)
 {
-    vec a0 = v_set(-INFINITY), a1 = a0;
+    if (!(cap > 0) && !add && !allow) return most(reduce_max(x, n));
+    vec a0 = v_set(-INFINITY), a1 = a0, a2 = a0, a3 = a0;
     int64_t i = 0;
-    if (!(cap > 0) && !add && !allow) {
-        for (; i + 2 * L <= n; i += 2 * L) {
-            a0 = nan_most(a0, v_load(x + i));
-            a1 = nan_most(a1, v_load(x + i + L));
-        }
-    } else if (!(cap > 0) && add && !allow) {
-        for (; i + 2 * L <= n; i += 2 * L) {
-            const vec b0 = v_add(v_load(x + i), v_load(add + i)), b1 = v_add(v_load(x + i + L), v_load(add + i + L));
+    if (!(cap > 0) && !allow) {
+        for (; i + 4 * L <= n; i += 4 * L) {
+            const vec b0 = v_add(v_load(x + i), v_load(add + i)), b1 = v_add(v_load(x + i + L), v_load(add + i + L)),
+                      b2 = v_add(v_load(x + i + 2 * L), v_load(add + i + 2 * L)),
+                      b3 = v_add(v_load(x + i + 3 * L), v_load(add + i + 3 * L));
             v_store(x + i, b0);
             v_store(x + i + L, b1);
+            v_store(x + i + 2 * L, b2);
+            v_store(x + i + 3 * L, b3);
             a0 = nan_most(a0, b0);
             a1 = nan_most(a1, b1);
+            a2 = nan_most(a2, b2);
+            a3 = nan_most(a3, b3);
         }
     }
     for (; i < n; i += L) {
@@ -44,8 +46,7 @@ static float finish(float *x, int64_t n, float cap, const float *add, const uint
         v_store(x + i, b);
         a0 = nan_most(a0, left == L ? b : v_blend(m_first(left), b, v_set(-INFINITY)));
     }
-    a0 = nan_most(a0, a1);
-    return m_any(v_is_nan(a0)) ? NAN : v_most(a0);
+    return most(nan_most(nan_most(a0, a1), nan_most(a2, a3)));
 }
 
 static float exp_sum(float *x, int64_t n, float top)

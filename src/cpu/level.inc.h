@@ -39,7 +39,6 @@ static inline vec nan_most(vec a, vec b) { return v_blend(v_is_nan(a), a, v_max(
 static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min(a, b)); }
 
 #include "cpu/act.inc.h"
-#include "cpu/attention.inc.h"
 #include "cpu/codes.inc.h"
 #include "cpu/cpu_rnn.inc.h"
 #include "cpu/depthwise_byte.inc.h"
@@ -59,6 +58,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"
+#include "cpu/attention.inc.h"
 #include "cpu/strassen.inc.h"
 #include "cpu/trees.inc.h"
 #include "cpu/vm_wide.inc.h"

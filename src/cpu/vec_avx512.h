@@ -54,11 +54,13 @@ static inline vec v_fma(vec a, vec b, vec c)
 /* As vec_avx2.h has it. */
 static inline vec v_fma_into(vec a, vec b, vec c)
 {
-    return v_fma(a, b, c);
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
 }
 static inline vec v_fma_from(vec a, const float *b, vec c)
 {
-    return v_fma(a, v_load(b), c);
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "m"(*(const __m512_u *)b));
+    return c;
 }
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
 static inline vec v_max(vec a, vec b)

@@ -315,6 +315,9 @@ void convert_cumulate(onnx_call *c) /* arg: is_product */
     int64_t at = 0;
     uint32_t count = 0;
     if (!ir_is_const(c->b.g, axis) && !ir_value_at(c->b.g, axis)->shape_value) {
+        if (call_rank(c, x) == SINTER_RANK_MAX)
+            REJECT(c, UNSUPPORTED, "the axis is computed, and the input has %u axes; at most %u are supported then",
+                   call_rank(c, x), SINTER_RANK_MAX - 1);
         c->out[0] = cumulate_computed(c, x, a);
     } else if (call_const_ints(c, axis, "the axis", &at, 1, &count)) {
         if (count != 1) REJECT(c, INVALID_MODEL, "the axis has %u elements", count);

@@ -159,8 +159,9 @@ static bool cumulate(grow *g, const gop *op)
     /* The axis is a constant mostly, or data decide it. */
     const uint32_t rank = grow_rank(g, x);
     const gfill any = { -(double)rank, (double)rank - 1, 1, grow_below(g, 999) };
-    const uint32_t axis = grow_one_in(g, 4) ? grow_leaf(g, SINTER_DTYPE_I64, NULL, 0, false, any)
-                                            : grow_const_scalar(g, SINTER_DTYPE_I64, grow_below(g, rank)),
+    const bool is_computed = rank < SINTER_RANK_MAX && grow_one_in(g, 4);
+    const uint32_t axis = is_computed ? grow_leaf(g, SINTER_DTYPE_I64, NULL, 0, false, any)
+                                      : grow_const_scalar(g, SINTER_DTYPE_I64, grow_below(g, rank)),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, axis);
