@@ -235,6 +235,7 @@ static void row_run(const conv_transpose_params *p, const class_table *classes, 
     e.ldr *= s->stride[2];
     for (int64_t q = 0; q < s->stride[2]; q++) {
         c[2] = class_in(classes, s, 2, q);
+        const int64_t taps = c[0].taps * c[1].taps * c[2].taps;
         const gather_rows rows = {
             .s = s, .c = c, .x = p->x + image * s->x_image + group * k, .zeros = scratch, .z = z, .y = y
         };
@@ -247,7 +248,7 @@ static void row_run(const conv_transpose_params *p, const class_table *classes, 
             .m = c[2].count,
             .n = n,
             .k = k,
-            .taps = c[0].taps * c[1].taps * c[2].taps,
+            .taps = taps,
             .a_row = s->x_dim[2],
             .a_col = 1,
             .b = p->w + (size_t)group * group_size + (size_t)(taps_before(s, c) * tap_floats(columns, s)),
@@ -256,6 +257,7 @@ static void row_run(const conv_transpose_params *p, const class_table *classes, 
             .bias = e.bias ? e.bias + group * n : NULL,
             .residual = e.residual ? e.residual + at * p->epilogue.ldr + group * n : NULL,
             .epilogue = &e,
+            .zeros = taps > 1 ? scratch : NULL,
         };
         const gemm_grid g = gemm_grid_of(set, whole, core.m, n);
         for (int64_t m = 0; m < g.m_blocks; m++) { /* one, or none */

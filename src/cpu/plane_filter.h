@@ -28,6 +28,8 @@ typedef struct plane_set {
     void (*split)(float *even, float *odd, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
     /* Every fourth element: to[c] has those from c on. Nothing is written behind them. */
     void (*split4)(float *const *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
+    /* to[i * step + c] = part[c][i], c below step. Parts are read up to a whole vector of 16. */
+    void (*join)(float *to, const float *const *part, int64_t step, int64_t n);
 } plane_set;
 
 #endif

@@ -119,6 +119,41 @@ static void plane_split4(float *const *to, int64_t to_row, const float *x, int64
     }
 }
 
+/* Vectors of a row of n numbers; a part of the last one. */
+INLINE void plane_store(float *to, vec v, int64_t n)
+{
+    if (n >= L) v_store(to, v);
+    else if (n > 0) v_store_n(to, v, (int)n);
+}
+
+static void plane_join(float *to, const float *const *part, int64_t step, int64_t n)
+{
+    const int64_t total = n * step;
+    if (step == 1) {
+        for (int64_t i = 0; i < n; i += L) plane_store(to + i, v_load(part[0] + i), n - i);
+    } else if (step == 2) {
+        for (int64_t i = 0, at = 0; i < n; i += L, at += 2 * L) {
+            const vec a = v_load(part[0] + i), b = v_load(part[1] + i);
+            plane_store(to + at, v_zip_low(a, b), total - at);
+            plane_store(to + at + L, v_zip_high(a, b), total - at - L);
+        }
+    } else if (step == 4) {
+        for (int64_t i = 0, at = 0; i < n; i += L, at += 4 * L) {
+            const vec a = v_load(part[0] + i), b = v_load(part[1] + i), c = v_load(part[2] + i),
+                      d = v_load(part[3] + i);
+            const vec even[2] = { v_zip_low(a, c), v_zip_high(a, c) }, odd[2] = { v_zip_low(b, d), v_zip_high(b, d) };
+            UNROLL for (int k = 0; k < 2; k++)
+            {
+                plane_store(to + at + 2 * k * L, v_zip_low(even[k], odd[k]), total - at - 2 * k * L);
+                plane_store(to + at + (2 * k + 1) * L, v_zip_high(even[k], odd[k]), total - at - (2 * k + 1) * L);
+            }
+        }
+    } else {
+        for (int64_t c = 0; c < step; c++)
+            for (int64_t i = 0; i < n; i++) to[i * step + c] = part[c][i];
+    }
+}
+
 static const plane_set plane_loops = { .filter = plane_filter_rows,
                                        .conv = conv_planes_run, .copy = plane_copy, .split = plane_split,
-                                       .split4 = plane_split4 };
+                                       .split4 = plane_split4, .join = plane_join };

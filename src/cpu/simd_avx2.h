@@ -100,6 +100,15 @@ static inline vec  v_odd(vec a, vec b)
     const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xDD));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
 }
+/* The elements of a and of b in turns: those of their first halves; of their second halves. */
+static inline vec  v_zip_low(vec a, vec b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+static inline vec  v_zip_high(vec a, vec b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
+}
 
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef __m256d vecd;

@@ -104,6 +104,17 @@ static inline vec  v_odd(vec a, vec b)
     const veci at = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, at, b);
 }
+/* The elements of a and of b in turns: those of their first halves; of their second halves. */
+static inline vec  v_zip_low(vec a, vec b)
+{
+    const veci at = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, at, b);
+}
+static inline vec  v_zip_high(vec a, vec b)
+{
+    const veci at = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, at, b);
+}
 
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef __m512d vecd;

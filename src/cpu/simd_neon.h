@@ -88,6 +88,9 @@ static inline vecm m_first(int n)
 static inline vec  v_even(vec a, vec b) { return vuzp1q_f32(a, b); }
 /* Those at odd places. */
 static inline vec  v_odd(vec a, vec b) { return vuzp2q_f32(a, b); }
+/* The elements of a and of b in turns: those of their first halves; of their second halves. */
+static inline vec  v_zip_low(vec a, vec b) { return vzip1q_f32(a, b); }
+static inline vec  v_zip_high(vec a, vec b) { return vzip2q_f32(a, b); }
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef float64x2_t vecd;
 static inline vecd vd_load(const float *p) { return vcvt_f64_f32(vld1_f32(p)); }
