@@ -9,12 +9,52 @@
 #include "cpu/cpu_move.h"
 #include "cpu/row.h"
 
+/* A line of which the steps are known, in bytes; those of indices in elements. */
+typedef struct steps {
+    char *y;
+    const char *x;
+    const int64_t *index;
+    int64_t y_step, x_step, index_step, along, limit;
+} steps;
+typedef int64_t line_fn(const steps *s, int64_t n);
+
+/* Puts elements up to the first whose index is outside; returns how many. */
+#define LINE_BY_I64(name, type, value)                                                                                 \
+    static int64_t name(const steps *s, int64_t n)                                                                     \
+    {                                                                                                                  \
+        const steps l = *s;                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const int64_t index = l.index[i * l.index_step], pick = index + (index < 0 ? l.limit : 0);                 \
+            if ((uint64_t)pick >= (uint64_t)l.limit) return i;                                                         \
+            type *const to = (type *)(void *)(l.y + i * l.y_step + pick * l.along);                                    \
+            const type given = *(const type *)(const void *)(l.x + i * l.x_step);                                      \
+            *to = value;                                                                                               \
+        }                                                                                                              \
+        return n;                                                                                                      \
+    }
+LINE_BY_I64(line_set_4, uint32_t, given)
+LINE_BY_I64(line_add_f32, float, *to + given)
+LINE_BY_I64(line_mul_f32, float, *to *given)
+/* A NaN stays. The inner choice is one instruction, without a jump that is hard to foresee. */
+LINE_BY_I64(line_min_f32, float, given != given && *to == *to ? given : given < *to ? given : *to)
+LINE_BY_I64(line_max_f32, float, given != given && *to == *to ? given : given > *to ? given : *to)
+
+static line_fn *line_of(sinter_dtype type, int64_t kind)
+{
+    static line_fn *const of_f32[scatter_kind_count] = { [scatter_kind_add] = line_add_f32,
+                                                         [scatter_kind_mul] = line_mul_f32,
+                                                         [scatter_kind_min] = line_min_f32,
+                                                         [scatter_kind_max] = line_max_f32 };
+    if (kind == scatter_kind_set) return sinter_dtype_bits(type) == 32 ? line_set_4 : NULL;
+    return type == SINTER_DTYPE_F32 ? of_f32[kind] : NULL;
+}
+
 typedef struct record {
     move_plan copy;
     view out, index, update;
     int64_t limit, along, place[SINTER_RANK_MAX]; /* of the result's axis; place: row-major strides of indices */
     combine_fn *combine;                          /* NULL: sets */
-    bool adds_f32;
+    line_fn *by_i64;                              /* NULL: lines are taken element by element */
     uint32_t size, axis, rank;
     uint8_t order[SINTER_RANK_MAX]; /* axes, the innermost of the result last */
 } record;
@@ -70,7 +110,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->update = in[2];
     const int64_t kind = ((const attrs_scatter_elements *)attrs)->kind;
     r->combine = combine_of(out[0].dtype, kind);
-    r->adds_f32 = kind == scatter_kind_add && out[0].dtype == SINTER_DTYPE_F32;
+    if (in[1].dtype == SINTER_DTYPE_I64) r->by_i64 = line_of(out[0].dtype, kind);
     r->rank = rank;
     r->axis = (uint32_t)axis;
     r->limit = out[0].dim[axis];
@@ -121,31 +161,6 @@ static bool pick_of(const record *r, const kernel_run *k, const int64_t *at, int
     return false;
 }
 
-/* A line of which the steps are known, in bytes; those of indices in elements. */
-typedef struct steps {
-    char *y;
-    const char *x;
-    const int64_t *index;
-    int64_t y_step, x_step, index_step, along, limit;
-} steps;
-
-/* Puts elements up to the first whose index is outside; returns how many. */
-#define LINE_BY_I64(name, type, value)                                                                                 \
-    static int64_t name(const steps *s, int64_t n)                                                                     \
-    {                                                                                                                  \
-        const steps l = *s;                                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const int64_t index = l.index[i * l.index_step], pick = index + (index < 0 ? l.limit : 0);                 \
-            if ((uint64_t)pick >= (uint64_t)l.limit) return i;                                                         \
-            type *const to = (type *)(void *)(l.y + i * l.y_step + pick * l.along);                                    \
-            const type given = *(const type *)(const void *)(l.x + i * l.x_step);                                      \
-            *to = value;                                                                                               \
-        }                                                                                                              \
-        return n;                                                                                                      \
-    }
-LINE_BY_I64(line_set_4, uint32_t, given)
-LINE_BY_I64(line_add_f32, float, *to + given)
-
 /* All elements along the last axis of the order. */
 static void line(const record *r, const kernel_run *k, int64_t *at)
 {
@@ -175,11 +190,10 @@ static void line(const record *r, const kernel_run *k, int64_t *at)
         return;
     }
     at[last] = 0;
-    if (r->index.dtype == SINTER_DTYPE_I64) {
+    if (r->by_i64) {
         const steps s = { y,        x,       (const int64_t *)k->in[1] + index, to_step, step, r->index.stride[last],
                           r->along, r->limit };
-        if (!r->combine && size == 4) at[last] = line_set_4(&s, n);
-        else if (r->adds_f32) at[last] = line_add_f32(&s, n);
+        at[last] = r->by_i64(&s, n);
     }
     y += at[last] * to_step;
     x += at[last] * step;

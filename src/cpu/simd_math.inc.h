@@ -465,6 +465,86 @@ static inline vec v_sin_cos(vec x, int quarter)
     return quarter ? z : v_blend(v_eq(x, v_zero()), x, z); /* the sign of a zero */
 }
 
+/* exp(a) / 2 of a >= 0, which overflows where it does itself: above 88, a - 1 is exact. *rest: exp(-a) / 2, or 0. */
+static inline vec v_exp_half(vec a, vec *rest)
+{
+    const vecm large = v_lt(v_set(88.0f), a);
+    const vec  e = v_exp(v_sub(a, v_blend(large, v_set(1.0f), v_zero())));
+    *rest = v_div(v_blend(large, v_zero(), v_set(0.5f)), e);
+    return v_mul(e, v_blend(large, v_set(1.35914091f), v_set(0.5f)));
+}
+static inline vec v_sinh(vec x)
+{
+    const vec a = v_abs(x), u = v_mul(x, x);
+    vec       p = v_set(2.8174386e-6f), rest;
+    p = v_fma(p, u, v_set(0.00019836066f));
+    p = v_fma(p, u, v_set(0.0083333505f));
+    p = v_fma(p, u, v_set(0.16666667f));
+    p = v_fma(v_mul(p, u), x, x);
+    const vec half = v_exp_half(a, &rest);
+    return v_blend(v_lt(a, v_set(1.0f)), p, v_sign_of(x, v_sub(half, rest)));
+}
+static inline vec v_cosh(vec x)
+{
+    vec       rest;
+    const vec half = v_exp_half(v_abs(x), &rest);
+    return v_add(half, rest);
+}
+
+/* log(1 + t), or log(2 x) for a large x, of x >= 0. */
+static inline vec v_log_area(vec x, vec t)
+{
+    const vecm large = v_lt(v_set(1e10f), x);
+    const vec  r = v_add(v_log1p_pos(v_blend(large, x, t)), v_blend(large, v_set(0.693147182f), v_zero()));
+    return v_blend(v_eq(x, v_set(INFINITY)), x, r);
+}
+static inline vec v_asinh(vec x)
+{
+    const vec a = v_abs(x), u = v_mul(a, a), one = v_set(1.0f);
+    return v_sign_of(x, v_log_area(a, v_add(a, v_div(u, v_add(one, v_sqrt(v_add(u, one)))))));
+}
+static inline vec v_acosh(vec x)
+{
+    const vec t = v_sub(x, v_set(1.0f));
+    const vec r = v_log_area(x, v_add(t, v_sqrt(v_mul(t, v_add(t, v_set(2.0f))))));
+    return v_blend(v_lt(x, v_set(1.0f)), v_set(NAN), r);
+}
+static inline vec v_atanh(vec x)
+{
+    const vec a = v_abs(x), one = v_set(1.0f);
+    const vec r = v_mul(v_set(0.5f), v_log1p_pos(v_div(v_add(a, a), v_sub(one, a))));
+    const vec y = v_blend(v_eq(a, one), v_set(INFINITY), v_blend(v_lt(one, a), v_set(NAN), r));
+    return v_sign_of(x, y);
+}
+
+/* The angle whose sine is |x|, of which half is taken from pi / 4 where |x| > 1 / 2 (*far). */
+static inline vec v_asin_part(vec x, vecm *far)
+{
+    const vec a = v_abs(x);
+    *far = v_lt(v_set(0.5f), a);
+    const vec z = v_blend(*far, v_mul(v_sub(v_set(1.0f), a), v_set(0.5f)), v_mul(a, a));
+    const vec s = v_blend(*far, v_sqrt(z), a);
+    vec       p = v_set(0.042230185f);
+    p = v_fma(p, z, v_set(0.024141226f));
+    p = v_fma(p, z, v_set(0.045478288f));
+    p = v_fma(p, z, v_set(0.074952334f));
+    p = v_fma(p, z, v_set(0.16666754f));
+    return v_fma(v_mul(p, z), s, s);
+}
+static inline vec v_asin(vec x)
+{
+    vecm      far;
+    const vec y = v_asin_part(x, &far);
+    return v_sign_of(x, v_blend(far, v_fma(y, v_set(-2.0f), v_set(1.57079637f)), y));
+}
+static inline vec v_acos(vec x)
+{
+    vecm       far;
+    const vec  y = v_asin_part(x, &far), twice = v_add(y, y);
+    const vec  from = v_blend(v_lt(x, v_zero()), v_sub(v_set(3.14159274f), twice), twice);
+    return v_blend(far, from, v_sub(v_set(1.57079637f), v_sign_of(x, y)));
+}
+
 /* A round trip (round_trip.h): its quotient is x / scale, x between low and high. Zeros are positive; NaN is `low`. */
 static inline vec v_round_trip(vec quotient, vec back) { return v_mul(v_add(v_nearest(quotient), v_zero()), back); }
 static inline vec v_between(vec x, vec low, vec high) { return v_min(high, v_max(x, low)); }

@@ -155,11 +155,11 @@ static void use(binder *b, uint16_t value)
     b->is_full[value] = true;
 }
 
-/* The level's loop on integers; NULL: it has none. Sums of types under 32 bits wrap there. */
+/* The level's loop on integers; NULL: it has none. Results of types under 32 bits may not be of the type. */
 static vm_fn *integer_of(const vm_set *set, const vm_op *op)
 {
     const bool is_cast = op->op == OP_cast || op->op == OP_cast_wrap;
-    const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul;
+    const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul || op->op == OP_div;
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     if (is_cast)
         return from == VM_F32 && op->to == SINTER_DTYPE_I64                 ? set->float_to_i64

@@ -108,6 +108,13 @@ UNARY(erf, v_erf(x))
 UNARY(sigmoid, v_sigmoid(x))
 UNARY(relu, v_max(v_zero(), x))
 UNARY(atan, v_atan(x))
+UNARY(asin, v_asin(x))
+UNARY(acos, v_acos(x))
+UNARY(sinh, v_sinh(x))
+UNARY(cosh, v_cosh(x))
+UNARY(asinh, v_asinh(x))
+UNARY(acosh, v_acosh(x))
+UNARY(atanh, v_atanh(x))
 UNARY(softplus, v_softplus(x))
 UNARY(softsign, v_div(x, v_add(v_set(1.0f), v_abs(x))))
 UNARY(hardswish, v_hardswish(x))
@@ -146,7 +153,7 @@ static void t_clip_vss(ARGS)
 }
 
 /* Large angles need more of pi than a vector reduction carries. */
-#define PERIODIC(name, quarter)                                                                           \
+#define PERIODIC(name, value)                                                                             \
     static void u_##name(ARGS)                                                                            \
     {                                                                                                     \
         UNUSED();                                                                                         \
@@ -158,12 +165,13 @@ static void t_clip_vss(ARGS)
             const bool is_far = m_any(m_not(v_lt(v_abs(x), v_set(SIN_MAX))));                             \
             float far[VEC_LANES];                                                                         \
             v_store(far, x);                                                                              \
-            v_store_n(d + i, v_sin_cos(x, quarter), left);                                                \
+            v_store_n(d + i, value, left);                                                                \
             for (int j = 0; is_far && j < left; j++) d[i + j] = name##f(far[j]);                          \
         }                                                                                                 \
     }
-PERIODIC(sin, 0)
-PERIODIC(cos, 1)
+PERIODIC(sin, v_sin_cos(x, 0))
+PERIODIC(cos, v_sin_cos(x, 1))
+PERIODIC(tan, v_div(v_sin_cos(x, 0), v_sin_cos(x, 1)))
 
 /* x to the power of a half: unlike a root's, that of -0 is 0 and that of minus infinity is infinity. */
 static inline vec root(vec x)
@@ -420,7 +428,8 @@ ROWS_CODES(rows_dequantize_i8, int8_t, vi_load_i8)
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
 static const vm_set vm_loops = {
     .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sign), U(sqrt), U(rsqrt), U(reciprocal),
-               U(exp), U(log), U(sin), U(cos), U(tanh), U(erf), U(atan), U(sigmoid), U(relu), U(softplus), U(softsign),
+               U(exp), U(log), U(sin), U(cos), U(tan), U(tanh), U(erf), U(asin), U(acos), U(atan), U(sinh), U(cosh),
+               U(asinh), U(acosh), U(atanh), U(sigmoid), U(relu), U(softplus), U(softsign),
                U(hardswish), U(mish), U(silu), U(gelu), U(gelu_tanh) },
     .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(celu), B(thresholded_relu), B(eq),
                 B(lt), B(le), B(gt), B(ge) },

@@ -143,6 +143,17 @@ static inline bool wide_any(wide_u64 x)
 
 typedef enum wide_result { WIDE_QUOTIENT, WIDE_REST, WIDE_MOD } wide_result;
 
+static inline __attribute__((always_inline)) wide_i64 wide_divided(wide_i64 x, wide_i64 y, wide_f64 inverse,
+                                                                   const wide_result result)
+{
+    const wide_f64 f = wide_f64_of(x), g = wide_f64_of(y), q = f * inverse + WIDE_ROUND - WIDE_ROUND, r = f - q * g;
+    const wide_i64 like = result == WIDE_MOD ? y : x, is_off = (r != 0) & (((wide_i64)r ^ like) < 0);
+    const wide_i64 whole = wide_i64_of(q), rest = wide_i64_of(r), is_turned = (x ^ y) < 0;
+    if (result == WIDE_QUOTIENT) return whole - (is_off & (is_turned | 1));
+    if (result == WIDE_MOD) return rest + (is_off & y);
+    return rest + (is_off & ((y ^ is_turned) - is_turned));
+}
+
 static inline __attribute__((always_inline)) void wide_divide(WIDE_ARGS, vm_fn *others, const wide_result result)
 {
     const int64_t *a = a_, *b = b_;
@@ -161,21 +172,49 @@ static inline __attribute__((always_inline)) void wide_divide(WIDE_ARGS, vm_fn *
             others(op, to + i, a + i, b + i, c_, WIDE_I64S);
             continue;
         }
-        const wide_f64 f = wide_f64_of(x), g = wide_f64_of(y), q = f * inverse + WIDE_ROUND - WIDE_ROUND, r = f - q * g;
-        const wide_i64 like = result == WIDE_MOD ? y : x, is_off = (r != 0) & (((wide_i64)r ^ like) < 0);
-        const wide_i64 whole = wide_i64_of(q), rest = wide_i64_of(r), is_turned = (x ^ y) < 0;
-        wide_i64 z;
-        if (result == WIDE_QUOTIENT) z = whole - (is_off & (is_turned | 1));
-        else if (result == WIDE_MOD) z = rest + (is_off & y);
-        else z = rest + (is_off & ((y ^ is_turned) - is_turned));
+        const wide_i64 z = wide_divided(x, y, inverse, result);
         memcpy(to + i, &z, sizeof z);
     }
     others(op, to + i, a + i, b + i, c_, n - i);
+}
+
+/* Of int32, which all lie below 2^50. By 0: 0. */
+static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, const wide_result result)
+{
+    (void)op, (void)c_;
+    const int32_t *a = a_, *b = b_;
+    int32_t *to = d_;
+    wide_i64 last = { 0 };
+    wide_f64 inverse = { 0 };
+    for (int64_t i = 0; i < n; i += WIDE_I64S) {
+        const size_t size = (size_t)(n - i < WIDE_I64S ? n - i : WIDE_I64S) * sizeof *to;
+        wide_half p = { 0 }, q = { 0 };
+        if (size == sizeof p) {
+            memcpy(&p, a + i, sizeof p);
+            memcpy(&q, b + i, sizeof q);
+        } else {
+            memcpy(&p, a + i, size);
+            memcpy(&q, b + i, size);
+        }
+        const wide_i64 y = __builtin_convertvector(q, wide_i64), is_zero = y == 0;
+        if (wide_any((wide_u64)(y ^ last))) {
+            last = y;
+            inverse = 1.0 / wide_f64_of(y - is_zero);
+        }
+        const wide_i64 x = __builtin_convertvector(p, wide_i64);
+        p = __builtin_convertvector(wide_divided(x, y - is_zero, inverse, result) & ~is_zero, wide_half);
+        if (size == sizeof p) memcpy(to + i, &p, sizeof p);
+        else memcpy(to + i, &p, size);
+    }
 }
 #define WIDE_DIVIDE(name, result)                                                                                   \
     static void wide_##name##_i64(WIDE_ARGS)                                                                        \
     {                                                                                                               \
         wide_divide(op, d_, a_, b_, c_, n, vm_##name##_i64, result);                                                \
+    }                                                                                                               \
+    static void wide_##name##_i32(WIDE_ARGS)                                                                        \
+    {                                                                                                               \
+        wide_divide_i32(op, d_, a_, b_, c_, n, result);                                                             \
     }
 WIDE_DIVIDE(div, WIDE_QUOTIENT)
 WIDE_DIVIDE(fmod, WIDE_REST)
@@ -184,9 +223,7 @@ WIDE_DIVIDE(mod, WIDE_MOD)
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
       WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type),              \
-      WIDE_OF(clip, type) WIDE_DIVISIONS_##type }
-#define WIDE_DIVISIONS_i32
-#define WIDE_DIVISIONS_i64 , WIDE_OF(div, i64), WIDE_OF(mod, i64), WIDE_OF(fmod, i64)
+      WIDE_OF(clip, type), WIDE_OF(div, type), WIDE_OF(mod, type), WIDE_OF(fmod, type) }
 #endif
 
 /* f32 as int64, where 32 bits have all of a vector; else by the loop of all numbers. */
