@@ -136,9 +136,9 @@ def unary(kind, dims, opset=OPSET, kind_of=F, **attributes):
     return model_of(kind, [("x", kind_of, dims)], [("y", kind_of, dims)], (), attributes, opset=opset)
 
 
-def binary(kind, left, right, result=F, kind_of=F):
+def binary(kind, left, right, result=F, kind_of=F, **attributes):
     return model_of(kind, [("a", kind_of, left), ("b", kind_of, right)],
-                    [("y", result, list(np.broadcast_shapes(left, right)))])
+                    [("y", result, list(np.broadcast_shapes(left, right)))], attributes=attributes)
 
 
 def with_constant(kind, dims, value, kind_of=F, result=None):
@@ -395,6 +395,25 @@ def resize_last(height, width, channels, scale):
     return model_of("Resize", [("x", F, [1, height, width, channels])],
                     [("y", F, [1, height * scale, width * scale, channels])],
                     {"scales": np.array([1, scale, scale, 1], np.float32)}, {"mode": "linear"}, ["x", "", "scales"])
+
+
+def rotary(heads, tokens, width, rank=4, interleaved=0):
+    dims = [1, heads, tokens, width] if rank == 4 else [1, tokens, heads * width]
+    angles = normal(1, tokens, width // 2)
+    return model_of("RotaryEmbedding", [("x", F, dims)], [("y", F, dims)], {"c": np.cos(angles), "s": np.sin(angles)},
+                    {"interleaved": interleaved, **({"num_heads": heads} if rank == 3 else {})}, opset=23)
+
+
+def compress(dims, axis):
+    """Every second of the elements."""
+    kept = [n if i != axis else n // 2 for i, n in enumerate(dims)]
+    return model_of("Compress", [("x", F, dims)], [("y", F, kept)], {"m": np.arange(dims[axis]) % 2 == 1},
+                    {"axis": axis})
+
+
+def grid_sample_3d(channels, size, result):
+    return model_of("GridSample", [("x", F, [1, channels] + [size] * 3)], [("y", F, [1, channels] + [result] * 3)],
+                    {"g": np.tanh(normal(1, result, result, result, 3))}, opset=20)
 
 
 # (group, name, the model's maker)
@@ -780,4 +799,43 @@ PROBLEMS = [
     ("forms", "sum of i64 10000x4 over 1", lambda: reduce("ReduceSum", [10000, 4], [1], I)),
     ("forms", "max of i64 64x100x7 over 1", lambda: reduce("ReduceMax", [64, 100, 7], [1], I)),
     ("forms", "resize linear 32 64x64 by 0.37", lambda: resize(32, 64, 0.37, "linear")),
+    # kinds that were slow, again
+    ("seldom", "transposed 4x4 stride 2 100 to 3 32x32", lambda: conv_transpose(100, 32, 3, 4, 2, 1)),
+    ("seldom", "transposed 4x4 stride 2 21 32x32", lambda: conv_transpose(21, 32, 21, 4, 2, 1)),
+    ("seldom", "transposed 16x16 stride 8 21 32x32", lambda: conv_transpose(21, 32, 21, 16, 8, 4)),
+    ("seldom", "transposed 2x2 stride 2 64 to 1 56x56", lambda: conv_transpose(64, 56, 1)),
+    ("seldom", "transposed 3x3 stride 1 33 to 17 28x28", lambda: conv_transpose(33, 28, 17, 3, 1, 1)),
+    ("seldom", "transposed 4x4 100 to 512 1x1", lambda: conv_transpose(100, 1, 512, 4, 1)),
+    ("seldom", "transposed 1 dim 16 stride 8 33 to 17 500", lambda: conv_transpose(33, 500, 17, 16, 8, 4, 1)),
+    ("seldom", "transposed 3 dims 2 17 to 9 16", lambda: conv_transpose(17, 16, 9, 2, 2, 0, 3)),
+    ("seldom", "rotary 32 heads 128x64", lambda: rotary(32, 128, 64)),
+    ("seldom", "rotary 32 heads 1x128", lambda: rotary(32, 1, 128)),
+    ("seldom", "rotary 12 heads 128x64, rank 3", lambda: rotary(12, 128, 64, 3)),
+    ("seldom", "rotary 12 heads 128x64, interleaved", lambda: rotary(12, 128, 64, 4, 1)),
+    ("seldom", "tile 64x56x56 by 4", lambda: expand([64, 56, 56], [256, 56, 56], "Tile")),
+    ("seldom", "tile 1x8x1x256x64 by 4 over 2", lambda: expand([1, 8, 1, 256, 64], [1, 8, 4, 256, 64], "Tile")),
+    ("seldom", "tile 100x256 by 8 over 1", lambda: expand([100, 256], [100, 2048], "Tile")),
+    *[("seldom", f"{name} 1000000", lambda name=name: unary(name.title(), [1000000]))
+      for name in ("tan", "sinh", "cosh", "asinh")],
+    ("seldom", "fmod 1000000", lambda: binary("Mod", [1000000], [1000000], fmod=1)),
+    ("seldom", "divide i32 100000 by 7", lambda: with_constant("Div", [100000], np.int32(7), I32)),
+    ("seldom", "i32 100000 modulo 7", lambda: with_constant("Mod", [100000], np.int32(7), I32)),
+    ("seldom", "add of i32 333x1 and 1x333", lambda: binary("Add", [333, 1], [1, 333], I32, I32)),
+    ("seldom", "add of i64 333x1 and 1x333", lambda: binary("Add", [333, 1], [1, 333], I, I)),
+    ("seldom", "less or equal of i32 333x1 and 1x333", lambda: binary("LessOrEqual", [333, 1], [1, 333], B, I32)),
+    ("seldom", "equal of i64 128x1 and 1x128", lambda: binary("Equal", [128, 1], [1, 128], B, I)),
+    *[("seldom", f"scatter elements, {kind}, 500 into 1000x129",
+       lambda kind=kind: scatter_elements(1000, 129, 500, kind)) for kind in ("min", "max", "mul")],
+    ("seldom", "grid sample 3 dims 8 20", lambda: grid_sample_3d(8, 20, 20)),
+    ("seldom", "compress 1000x129 over 0", lambda: compress([1000, 129], 0)),
+    ("seldom", "compress 64x1000 over 1", lambda: compress([64, 1000], 1)),
+    ("seldom", "3x3 stride 3 3 to 16 100x100", lambda: conv(3, 100, 16, stride=3)),
+    ("seldom", "4x4 stride 4 1 to 5 100x100", lambda: conv(1, 100, 5, kernel=4, stride=4, pad=0)),
+    ("seldom", "depthwise 7x7 stride 2 96 56x56", lambda: conv(96, 56, 96, kernel=7, groups=96, stride=2)),
+    ("seldom", "max of 1000x11 over 1", lambda: reduce("ReduceMax", [1000, 11], [1])),
+    ("seldom", "product of 10000x9 over 1", lambda: reduce("ReduceProd", [10000, 9], [1])),
+    ("seldom", "max 1x8 stride 8 64 50x40", lambda: pool_line("MaxPool", 64, 50, 40, 8)),
+    ("seldom", "average 1x10 stride 10 64 50x40", lambda: pool_line("AveragePool", 64, 50, 40, 10)),
+    ("seldom", "lstm 1 step 512 to 512", lambda: recurrent("LSTM", 1, 1, 512, 512)),
+    ("seldom", "softmax of f64 64 x 1000", lambda: softmax([64, 1000], kind_of=D)),
 ]
