@@ -10,6 +10,7 @@
 #include "cpu/row.h"
 #include "cpu/rows.h"
 #include "ops/move.h"
+#include "ops/taps.h"
 
 #include <math.h>
 #include <string.h>
@@ -108,14 +109,15 @@ static double position(const record *r, uint32_t axis, int64_t i)
 {
     const double x = (double)i, width = (double)r->in[axis], scale = r->scale[axis], wanted = scale * width;
     const bool is_one = fabs(wanted - 1) < 1e-6;
+    const double from = r->is_nearest ? resize_place(x / scale) : x / scale;
+    const double half = r->is_nearest ? resize_place((x + 0.5) / scale) : (x + 0.5) / scale;
     switch (r->coordinate) {
     case resize_coordinate_align_corners: return is_one || r->out[axis] == 1 ? 0 : x * (width - 1) / (wanted - 1);
-    case resize_coordinate_asymmetric: return x / scale;
-    case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : (x + 0.5) / scale;
-    case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : (x + 0.5) / scale - 0.5;
-    case resize_coordinate_half_pixel_symmetric:
-        return width / 2 * (1 - (double)r->out[axis] / wanted) + (x + 0.5) / scale - 0.5;
-    default: return (x + 0.5) / scale - 0.5;
+    case resize_coordinate_asymmetric: return from;
+    case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : half;
+    case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : half - 0.5;
+    case resize_coordinate_half_pixel_symmetric: return width / 2 * (1 - (double)r->out[axis] / wanted) + half - 0.5;
+    default: return half - 0.5;
     }
 }
 

@@ -27,14 +27,16 @@ static double coordinate(const attrs_resize *a, uint32_t axis, uint32_t rank, in
 {
     const double x = (double)i, width = (double)n, wanted = scale * width;
     const bool is_one = fabs(wanted - 1) < 1e-6; /* scales come from floats: 3 times a third is not quite 1 */
+    const bool is_nearest = a->mode == resize_mode_nearest;
+    const double from = is_nearest ? resize_place(x / scale) : x / scale;
+    const double half = is_nearest ? resize_place((x + 0.5) / scale) : (x + 0.5) / scale;
     *is_outside = false;
     switch (a->coordinate) {
     case resize_coordinate_align_corners: return is_one || n_out == 1 ? 0 : x * (width - 1) / (wanted - 1);
-    case resize_coordinate_asymmetric: return x / scale;
-    case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : (x + 0.5) / scale;
-    case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : (x + 0.5) / scale - 0.5;
-    case resize_coordinate_half_pixel_symmetric:
-        return width / 2 * (1 - (double)n_out / wanted) + (x + 0.5) / scale - 0.5;
+    case resize_coordinate_asymmetric: return from;
+    case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : half;
+    case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : half - 0.5;
+    case resize_coordinate_half_pixel_symmetric: return width / 2 * (1 - (double)n_out / wanted) + half - 0.5;
     case resize_coordinate_tf_crop_and_resize: {
         const double low = a->roi.at[axis], high = a->roi.at[rank + axis];
         const double step = is_one ? (high - low) * (width - 1) / 2 : x * (high - low) * (width - 1) / (wanted - 1);
@@ -42,7 +44,7 @@ static double coordinate(const attrs_resize *a, uint32_t axis, uint32_t rank, in
         *is_outside = !(at >= -slack) || at > width - 1 + slack;
         return *is_outside ? at : clamped(at, n);
     }
-    default: return (x + 0.5) / scale - 0.5;
+    default: return half - 0.5;
     }
 }
 

@@ -21,6 +21,9 @@ typedef struct resize_axis {
 } resize_axis;
 enum { RESIZE_TAPS_MAX = 1 << 16 };
 
+/* A place of nearest, which is rounded next. Scales are floats: a place that is meant to be 5 may be a little less, and
+ * is 5 as an f32, which has digits to spare on axes of so few elements. */
+static inline double resize_place(double x) { return x < 16384 ? (double)(float)x : x; }
 /* How many elements to the left of the nearest one an output coordinate reads. */
 double   resize_reach(const attrs_resize *a, double scale);
 /* Taps that a coordinate has room for. */

@@ -54,24 +54,31 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     return true;
 }
 #else
+/* As ops/taps.h has it. */
+DEVICE double resize_place(double x)
+{
+    return MODE == 0 && x < 16384 ? (double)(float)x : x;
+}
+
 DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
 {
     const i32 n = p.in_dim[0][axis], n_out = p.out_dim[axis];
     const double scale = p.f[axis], width = n, wanted = scale * width, at = i;
     const bool is_one = fabs(wanted - 1) < 1e-6;
+    const double from = resize_place(at / scale), half = resize_place((at + 0.5) / scale);
     double x = 0;
     if (COORDINATE == 0) {
-        x = (at + 0.5) / scale - 0.5;
+        x = half - 0.5;
     } else if (COORDINATE == 1) {
-        x = width / 2 * (1 - n_out / wanted) + (at + 0.5) / scale - 0.5;
+        x = width / 2 * (1 - n_out / wanted) + half - 0.5;
     } else if (COORDINATE == 2) {
-        x = is_one ? -0.5 : (at + 0.5) / scale - 0.5;
+        x = is_one ? -0.5 : half - 0.5;
     } else if (COORDINATE == 3) {
         x = is_one || n_out == 1 ? 0 : at * (width - 1) / (wanted - 1);
     } else if (COORDINATE == 4) {
-        x = at / scale;
+        x = from;
     } else if (COORDINATE == 6) {
-        x = scale == 1 ? at : (at + 0.5) / scale;
+        x = scale == 1 ? at : half;
     } else {
         const double low = p.f[8 + axis], high = p.f[16 + axis];
         const double step = is_one ? (high - low) * (width - 1) / 2 : at * (high - low) * (width - 1) / (wanted - 1);
