@@ -53,7 +53,8 @@ void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_fir
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
 typedef enum quirk_guard_kind {
-    GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION, GUARD_CATEGORY
+    GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION, GUARD_CATEGORY,
+    GUARD_AXES
 } quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* 1 over the root of a head's size, f32, which may be known when it runs only. */
@@ -88,6 +89,16 @@ ir_value_id quirk_text_index(onnx_call *c, ir_value_id x);
 /* Converts a node that moves elements, some of which are text. */
 void        quirk_move_bytes(onnx_call *c, onnx_convert convert);
 bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
+/* x in a shape of `rank` sizes that the model computes. */
+ir_value_id quirk_reshape_late(onnx_call *c, ir_value_id x, ir_value_id shape, uint32_t rank, bool zero_is_zero);
+/* quirks_axes.c. Does only the run know these axes? Then these are their operators; how many axes there are; and a list
+ * [rank] of the values that the axes have, and of `others` where an axis is not among them. */
+bool        quirk_axes_late(onnx_call *c, ir_value_id axes);
+uint32_t    quirk_axes_count(onnx_call *c, ir_value_id axes, uint32_t rank);
+ir_value_id quirk_axes_spread(onnx_call *c, ir_value_id axes, uint32_t rank, ir_value_id values, int64_t others);
+ir_value_id quirk_squeeze_late(onnx_call *c, ir_value_id x, ir_value_id axes);
+ir_value_id quirk_unsqueeze_late(onnx_call *c, ir_value_id x, ir_value_id axes);
+ir_value_id quirk_reduce_late(onnx_call *c, reduce_kind kind, ir_value_id x, ir_value_id axes, bool keep);
 ir_value_id quirk_random(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
                          uint32_t rank);        /* seeded as the node's attribute says */
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);

@@ -102,6 +102,26 @@ static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
     return build_slice(&c->b, x, a);
 }
 
+/* Axes that the model computes: those that are not among them are cut from 0 to the end. */
+static void slice_late(onnx_call *c, ir_value_id x)
+{
+    dim d[SINTER_RANK_MAX];
+    int64_t step[SINTER_RANK_MAX];
+    uint32_t steps = 0;
+    cut k[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, d);
+    if (call_in(c, 4)) call_const_ints(c, call_in(c, 4), "the list of steps", step, SINTER_RANK_MAX, &steps);
+    for (uint32_t i = 0; i < steps; i++)
+        if (step[i] != 1)
+            REJECT(c, UNSUPPORTED, "a step of %lld, and axes that are computed while the model runs; 1 is wanted",
+                   (long long)step[i]);
+    if (c->b.status) return;
+    const ir_value_id starts = quirk_axes_spread(c, call_in(c, 3), rank, call_in(c, 1), 0),
+                      ends = quirk_axes_spread(c, call_in(c, 3), rank, call_in(c, 2), INT64_MAX);
+    for (uint32_t i = 0; i < rank && !c->b.status; i++) cut_bind(c, d[i], starts, ends, i, 1, &k[i]);
+    if (!c->b.status) c->out[0] = sliced(c, x, k);
+}
+
 void convert_slice(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
@@ -127,6 +147,10 @@ void convert_slice(onnx_call *c)
         }
         know_start = bounds_known(c, 1, starts, &count);
         know_end = bounds_known(c, 2, ends, &count_end);
+        if (quirk_axes_late(c, call_in(c, 3))) {
+            slice_late(c, x);
+            return;
+        }
         if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
         if (call_in(c, 4))
             call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);

@@ -237,7 +237,12 @@ void convert_reduce(onnx_call *c) /* arg: reduce_kind, plus 100 where axes becam
     const reduce_kind kind = (reduce_kind)(c->arg % 100);
     attr_ints axes;
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    quirk_axes(c, c->arg >= 100 ? 13 : 18, 1, rank, &axes);
+    const int64_t since = c->arg >= 100 ? 13 : 18;
+    if (c->version >= since && quirk_axes_late(c, call_in(c, 1))) {
+        c->out[0] = quirk_reduce_late(c, kind, x, call_in(c, 1), call_int(c, "keepdims", 1) != 0);
+        return;
+    }
+    quirk_axes(c, since, 1, rank, &axes);
     if (!axes.count && call_int(c, "noop_with_empty_axes", 0)) {
         c->out[0] = kind == reduce_kind_sum || kind == reduce_kind_mean || kind == reduce_kind_max ||
                             kind == reduce_kind_min || kind == reduce_kind_prod

@@ -48,10 +48,37 @@ static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, 
     return build_shaped(&c->b, x, to, count);
 }
 
+ir_value_id quirk_reshape_late(onnx_call *c, ir_value_id x, ir_value_id shape, uint32_t rank, bool zero_is_zero)
+{
+    dim known[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
+    const uint32_t own = call_shape(c, x, from);
+    const dim total = dim_product(c->b.g->dims, from, own);
+    attrs_bind *b = DEFAULTS(bind);
+    /* No size is larger than their product, unless another one is 0. */
+    const bool is_bounded =
+        !dim_is(c->b.g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->b.g->dims, total).min == 0);
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t symbol;
+        known[i] = dim_symbol_late(c->b.g->dims, "r", is_bounded ? total : DIM_NONE);
+        /* What is usual has as many elements as the input: all of them on the first axis. */
+        if (i && dim_symbol_of(c->b.g->dims, known[i], &symbol)) {
+            dim_symbol s = *dim_symbol_at(c->b.g->dims, symbol);
+            s.opt = s.max < 1 ? s.max : 1;
+            dim_symbol_set(c->b.g->dims, symbol, &s);
+        }
+    }
+    b->kind = bind_kind_reshape;
+    b->symbols = build_dims(&c->b, known, rank);
+    b->dims = build_dims(&c->b, from, own);
+    b->flag = zero_is_zero;
+    build_bind(&c->b, shape, b);
+    return build_shaped(&c->b, x, known, rank);
+}
+
 void convert_reshape(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0), shape = call_in(c, 1);
-    dim known[SIZES], from[SINTER_RANK_MAX];
+    dim known[SIZES];
     uint32_t count = 0;
     const bool zero_is_zero = call_int(c, "allowzero", 0) != 0;
     if (c->version < 5) {
@@ -71,28 +98,7 @@ void convert_reshape(onnx_call *c)
         REJECT(c, UNSUPPORTED, "the rank of the result is not known before the model runs");
         return;
     }
-    const uint32_t rank = call_shape(c, x, from);
-    const dim total = dim_product(c->b.g->dims, from, rank);
-    attrs_bind *b = DEFAULTS(bind);
-    /* No size is larger than their product, unless another one is 0. */
-    const bool is_bounded =
-        !dim_is(c->b.g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->b.g->dims, total).min == 0);
-    for (uint32_t i = 0; i < (uint32_t)length; i++) {
-        uint32_t symbol;
-        known[i] = dim_symbol_late(c->b.g->dims, "r", is_bounded ? total : DIM_NONE);
-        /* What is usual has as many elements as the input: all of them on the first axis. */
-        if (i && dim_symbol_of(c->b.g->dims, known[i], &symbol)) {
-            dim_symbol s = *dim_symbol_at(c->b.g->dims, symbol);
-            s.opt = s.max < 1 ? s.max : 1;
-            dim_symbol_set(c->b.g->dims, symbol, &s);
-        }
-    }
-    b->kind = bind_kind_reshape;
-    b->symbols = build_dims(&c->b, known, (uint32_t)length);
-    b->dims = build_dims(&c->b, from, rank);
-    b->flag = zero_is_zero;
-    build_bind(&c->b, shape, b);
-    c->out[0] = build_shaped(&c->b, x, known, (uint32_t)length);
+    c->out[0] = quirk_reshape_late(c, x, shape, (uint32_t)length, zero_is_zero);
 }
 
 void convert_flatten(onnx_call *c)
@@ -137,6 +143,10 @@ void convert_squeeze(onnx_call *c)
     attr_ints axes;
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_shape(c, x, from);
+    if (c->version >= 13 && quirk_axes_late(c, call_in(c, 1))) {
+        c->out[0] = quirk_squeeze_late(c, x, call_in(c, 1));
+        return;
+    }
     const bool given = quirk_axes(c, 13, 1, rank, &axes);
     uint32_t count = 0;
     for (uint32_t i = 0; i < rank; i++) {
@@ -153,6 +163,10 @@ void convert_unsqueeze(onnx_call *c)
     attr_ints axes = { 0 };
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_shape(c, x, from);
+    if (c->version >= 13 && quirk_axes_late(c, call_in(c, 1))) {
+        c->out[0] = quirk_unsqueeze_late(c, x, call_in(c, 1));
+        return;
+    }
     if (c->version < 13) call_ints(c, "axes", &axes);
     else call_const_ints(c, call_in(c, 1), "the list of axes", axes.at, ATTR_INTS_MAX, &axes.count);
     const uint32_t wide = rank + axes.count;
@@ -249,9 +263,22 @@ static pad_mode pad_mode_of(onnx_call *c)
     return pad_mode_constant;
 }
 
+/* The pads of axes that the model computes, as those of all axes. */
+static ir_value_id pads_spread(onnx_call *c, ir_value_id pads, uint32_t rank)
+{
+    const ir_value_id axes = call_in(c, 3);
+    const uint32_t count = quirk_axes_count(c, axes, rank);
+    ir_value_id side[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_value_id part = build_part(&c->b, pads, 0, call_k(c, i * count), 1, call_k(c, count));
+        side[i] = quirk_axes_spread(c, axes, rank, part, 0);
+    }
+    return build_concat(&c->b, side, 2, &(attrs_concat){ .axis = 0 });
+}
+
 void convert_pad(onnx_call *c) /* arg 1: com.microsoft's, with pads as an input */
 {
-    const bool has_inputs = c->version >= 11 || c->arg;
+    const bool has_inputs = c->version >= 11 || c->arg, is_late = has_inputs && quirk_axes_late(c, call_in(c, 3));
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_rank(c, x);
     const pad_mode mode = pad_mode_of(c);
@@ -266,13 +293,15 @@ void convert_pad(onnx_call *c) /* arg 1: com.microsoft's, with pads as an input 
         for (uint32_t i = 0; i < count && i < COUNT_OF(pads); i++) pads[i] = call_k(c, list.at[i]);
         value = build_scalar_like(&c->b, x, call_real(c, "value", 0));
     } else {
-        if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "pads are missing");
-        call_numbers(c, call_in(c, 1), "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
+        ir_value_id list_in = call_in(c, 1);
+        if (!list_in) REJECT(c, INVALID_MODEL, "pads are missing");
+        if (is_late) list_in = pads_spread(c, list_in, rank);
+        call_numbers(c, list_in, "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
         value = call_in(c, 2);
         if (value && call_rank(c, value)) value = build_shaped(&c->b, value, NULL, 0);
-        quirk_axes(c, 1, 3, rank, &axes);
+        if (!is_late) quirk_axes(c, 1, 3, rank, &axes);
     }
-    const bool has_axes = has_inputs && call_in(c, 3);
+    const bool has_axes = has_inputs && call_in(c, 3) && !is_late;
     const uint32_t half = has_axes ? axes.count : rank;
     if (count != 2 * half) REJECT(c, INVALID_MODEL, "%u pads for %u axes", count, half);
     for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);

@@ -125,7 +125,8 @@ static const char *guard_text(int64_t kind)
                                         "letters change their case or are counted, and the text is not all ASCII",
                                         "the model takes the value of an optional that has none",
                                         "an assertion of the network does not hold",
-                                        "a value is in none of the categories of a OneHotEncoder" };
+                                        "a value is in none of the categories of a OneHotEncoder",
+                                        "a list of axes that the model computes has one twice, or one out of range" };
     return kind >= 1 && kind <= (int64_t)COUNT_OF(each) ? each[kind - 1] : "a guard of the engine failed";
 }
 

@@ -397,6 +397,13 @@ uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
     return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, false);
 }
 
+uint32_t grow_axes(grow *g, const int64_t *at, uint32_t count)
+{
+    gsize s[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < count; i++) s[i] = gsize_of(at[i]);
+    return count && grow_one_in(g, 3) ? grow_ints(g, s, count, false) : grow_const_ints(g, at, count);
+}
+
 /* ---- nodes ---- */
 
 void grow_since(grow *g, int64_t version)

@@ -163,7 +163,7 @@ static bool reduce(grow *g, const gop *op)
     for (uint32_t i = 0; i < rank && !op->arg; i++)
         if (gsize_min(g, grow_dim(g, x, i)) < 1) return false;
     const bool is_none = !count && grow_one_in(g, 2);
-    const uint32_t list = count || is_none ? grow_const_ints(g, axes, count) : G_ABSENT, n = grow_begin(g, op->name);
+    const uint32_t list = count || is_none ? grow_axes(g, axes, count) : G_ABSENT, n = grow_begin(g, op->name);
     grow_in(g, n, x);
     if (list != G_ABSENT) grow_in(g, n, list);
     if (grow_one_in(g, 2)) grow_int(g, n, "keepdims", 0);

@@ -81,7 +81,7 @@ static bool squeeze(grow *g, const gop *op)
         if (gsize_is(g, grow_dim(g, x, i), 1) && !grow_one_in(g, 3))
             axes[count++] = grow_one_in(g, 3) ? (int64_t)i - rank : i;
     if (!count) return false;
-    return grow_2(g, op->name, x, grow_const_ints(g, axes, count)) != G_NONE;
+    return grow_2(g, op->name, x, grow_axes(g, axes, count)) != G_NONE;
 }
 
 static bool unsqueeze(grow *g, const gop *op)
@@ -92,7 +92,7 @@ static bool unsqueeze(grow *g, const gop *op)
     const uint32_t count = rank < SINTER_RANK_MAX - 1 && grow_one_in(g, 3) ? 2 : 1;
     int64_t axes[2] = { grow_between(g, 0, rank), 0 };
     axes[1] = axes[0] + 1;
-    return grow_2(g, op->name, x, grow_const_ints(g, axes, count)) != G_NONE;
+    return grow_2(g, op->name, x, grow_axes(g, axes, count)) != G_NONE;
 }
 
 /* The same list, of a length that only the run knows: all of it is kept. */
@@ -130,7 +130,10 @@ static bool slice(grow *g, const gop *op)
     }
     uint32_t starts = grow_ints(g, start, count, false);
     if (count && grow_one_in(g, 12)) starts = list_of_unknown_length(g, starts, count);
-    const uint32_t ends = grow_ints(g, end, count, false), axis = grow_const_ints(g, axes, count),
+    bool is_plain = true; /* axes that the model computes have no other steps */
+    for (uint32_t i = 0; i < count; i++) is_plain &= step[i] == 1;
+    const uint32_t ends = grow_ints(g, end, count, false),
+                   axis = is_plain ? grow_axes(g, axes, count) : grow_const_ints(g, axes, count),
                    steps = grow_const_ints(g, step, count), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, starts);
@@ -223,23 +226,29 @@ static bool pad(grow *g, const gop *op)
     if (x == G_NONE) return false;
     const uint32_t rank = grow_rank(g, x), mode = grow_below(g, g->m->opset >= 19 && op->since > 1 ? 5 : 4);
     gsize d[2 * SINTER_RANK_MAX];
-    for (uint32_t i = 0; i < 2 * rank; i++) {
-        const int64_t least = gsize_min(g, grow_dim(g, x, i % rank)), most = mode == 2   ? least - 1
-                                                                             : mode == 4 ? least
-                                                                                         : 2;
+    int64_t axes[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    const bool has_axes = op->since >= 18 && grow_one_in(g, 3);
+    for (uint32_t i = 0; i < rank; i++)
+        if (!has_axes || !count || grow_one_in(g, 2))
+            axes[count++] = has_axes && grow_one_in(g, 3) ? (int64_t)i - rank : i;
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        const uint32_t axis = (uint32_t)(axes[i % count] + rank) % rank;
+        const int64_t least = gsize_min(g, grow_dim(g, x, axis)), most = mode == 2 ? least - 1 : mode == 4 ? least : 2;
         const bool can_crop = mode == 0 && least > 3 && grow_one_in(g, 4);
         d[i] = gsize_of(grow_one_in(g, 2) || (mode && least == 0) ? 0
                         : can_crop                                ? -1
                                                                   : grow_between(g, 0, most > 2 ? 2 : most));
     }
-    const uint32_t pads = grow_ints(g, d, 2 * rank, false),
+    const uint32_t pads = grow_ints(g, d, 2 * count, false), list = has_axes ? grow_axes(g, axes, count) : G_ABSENT,
                    value = mode < 2 && grow_one_in(g, 2) && grow_type(g, x) != SINTER_DTYPE_BOOL
                                ? grow_const_scalar(g, grow_type(g, x), 2)
                                : G_ABSENT,
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, pads);
-    if (value != G_ABSENT) grow_in(g, n, value);
+    if (value != G_ABSENT || has_axes) grow_in(g, n, value);
+    if (has_axes) grow_in(g, n, list);
     if (mode) grow_text(g, n, "mode", modes[mode]);
     return grow_end(g, n, 1) != G_NONE;
 }
@@ -337,7 +346,7 @@ const gop gops_move[] = {
     { "Expand", 13, 2, 6, expand, 0, T_ALL, 0 },        { "Concat", 13, 0, 12, concat, 0, T_ALL, 0 },
     { "Split", 18, 2, 8, split, 0, T_ALL, 0 },          { "Tile", 13, 2, 3, tile, 0, T_ALL, 0 },
     { "com.microsoft.Pad", 1, 2, 1, pad, 0, T_F32, 0 }, { "com.microsoft.Trilu", 1, 2, 1, trilu, 0, T_F32, 0 },
-    { "Pad", 18, 2, 5, pad, 0, T_N, 0 },                { "DepthToSpace", 13, 0, 3, depth_to_space, 0, T_F, 0 },
+    { "Pad", 18, 10, 5, pad, 0, T_N, 0 },               { "DepthToSpace", 13, 0, 3, depth_to_space, 0, T_F, 0 },
     { "SpaceToDepth", 13, 0, 3, depth_to_space, 1, T_F, 0 },
     { "CenterCropPad", 18, 2, 2, center_crop_pad, 0, T_ALL, 0 },
     { "Shape", 15, 0, 3, shape, 0, T_ALL | T_SMALL, 0 },          { "Size", 13, 0, 2, shape, 0, T_ALL | T_SMALL, 0 },

@@ -160,6 +160,7 @@ bool gop_old_form(const gmodel *m, gnode *n)
     }
     /* Steps had no attribute. */
     if (!strcmp(n->op, "Slice") && kept == 1 && n->count_in > 4 && !is_all_1(m, n->in[4])) return false;
+    if (!strcmp(n->op, "Pad") && n->count_in > 3) return false; /* nor had pads axes */
     if (!strcmp(n->op, "Gemm") && m->opset < 11 && n->count_in < 3) return false;
     /* Their axis was 1 where none was said. */
     if (strstr(n->op, "max") && !strstr(n->op, "Pool") && !gnode_find(n, "axis") && m->value.at[n->in[0]].rank < 2)
