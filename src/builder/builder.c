@@ -186,7 +186,10 @@ static sinter_status join(builder *b)
     dim_symbol *own, *first;
     TRY(first_ranges(b, &own, &first));
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &first[i]);
-    const sinter_status s = tune_join_excites(b->e, b->g, &options);
+    sinter_status s = tune_join(b->e, b->g, &options, TUNE_JOIN_EXCITES);
+    /* Products of normalised rows are for few rows: those of all profiles count. */
+    for (uint32_t i = 0; i < count && b->o->profile_count > 1; i++) dim_symbol_set(b->g->dims, i, &own[i]);
+    if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_NORMS);
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);
     return s;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_gemv.c - products of at most eight rows with constant weights (device/gemv.cu): classifier heads and squeezed
- * convolutions at batch 1, at the speed of memory. Weights are packed with depth innermost. */
+ * convolutions at batch 1, and decoders, at the speed of memory. Weights are packed with depth innermost. A row may be
+ * normalised before; every warp does that again, so there are not many columns then. */
 #include "cuda/contract.h"
 #include "cuda/device/simt_args.h"
 #include "cuda/cuda_emit.h"
@@ -9,14 +10,17 @@
 
 #include <stddef.h>
 
-enum { ROWS_MOST = 8, HELD = 16 };
+/* NORM_COLUMNS: a multiprocessor. */
+enum { ROWS_MOST = 8, HELD = 16, SPLIT_MOST = 8, NORM_COLUMNS = 64 };
 typedef struct gemv_tactic {
     uint8_t cols, groups, split, pre, trigger, zero[TACTIC_SIZE - 5];
 } gemv_tactic;
 _Static_assert(sizeof(gemv_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 static const tactic_field fields[] = {
-    FIELD(gemv_tactic, cols, 1, 4, true, "cols ", 1),         FIELD(gemv_tactic, groups, 1, 4, true, " groups ", 1),
-    FIELD(gemv_tactic, split, 1, 8, true, " split ", 1),      FIELD(gemv_tactic, pre, 1, HELD, false, " held ", 1),
+    FIELD(gemv_tactic, cols, 1, 4, true, "cols ", 1),
+    FIELD(gemv_tactic, groups, 1, 4, true, " groups ", 1),
+    FIELD(gemv_tactic, split, 1, SPLIT_MOST, true, " split ", 1),
+    FIELD(gemv_tactic, pre, 1, HELD, false, " held ", 1),
     FIELD(gemv_tactic, trigger, 1, 3, false, " trigger ", 1),
 };
 
@@ -27,11 +31,32 @@ typedef struct gemv {
     uint32_t rows;  /* at most */
     uint32_t unit;  /* elements of 16 bytes */
     bool is_vector; /* x is read so, too */
+    bool is_normed;
+    attrs_matmul matmul; /* of normalised rows */
 } gemv;
 
 static int64_t align_to(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit * unit;
+}
+
+static bool has_in(const problem *p, uint32_t input)
+{
+    return input < p->count_anchor && p->in[input].dtype != SINTER_DTYPE_NONE;
+}
+
+static const char *norm_of(const problem *p, const gemv *g)
+{
+    if (!g->w || !g->is_vector || g->c.count[CONTRACT_DEPTH] != 1) return "rows to be normalised are not in vectors";
+    for (uint32_t i = 2; i < p->count_anchor; i++) {
+        const problem_operand *v = &p->in[i];
+        if (!has_in(p, i)) continue;
+        if (v->dtype != p->in[0].dtype || !v->is_const || v->is_strided) return "a scale or bias is no dense constant";
+    }
+    if (g->rows != 1) return "several rows to be normalised";
+    return contract_size(&g->c, CONTRACT_DEPTH) > (int64_t)HELD * 32 * SPLIT_MOST * g->unit
+               ? "a row of more than a block holds"
+               : NULL;
 }
 
 /* The one position of a filter that covers the image, without padding. */
@@ -48,7 +73,14 @@ static bool is_one_place(const problem *p)
 
 static const char *gemv_of(const problem *p, const void *attrs, const view *in, const view *out, gemv *g)
 {
-    const char *why = contract_of(p, attrs, in, out, &g->c);
+    problem plain = *p;
+    g->is_normed = p->op == OP_norm_matmul;
+    if (g->is_normed) {
+        g->matmul = (attrs_matmul){ .trans_b = ((const attrs_norm_matmul *)attrs)->trans_b, .type = SINTER_DTYPE_NONE };
+        plain.op = OP_matmul;
+        plain.attrs = attrs = &g->matmul;
+    }
+    const char *why = contract_of(&plain, attrs, in, out, &g->c);
     if (why) return why;
     const contract *c = &g->c;
     g->w = p->in[1].is_const ? 1 : 0;
@@ -73,7 +105,7 @@ static const char *gemv_of(const problem *p, const void *attrs, const view *in, 
     const int64_t known = k->range.min == k->range.max ? k->range.min : k->range.divisor;
     g->is_vector = k->of[g->x] >= 0 && (uint32_t)k->of[g->x] == cuda_operand_inner(x) && known % g->unit == 0 &&
                    (p->prologue || cuda_operand_vector(x, g->unit) == g->unit);
-    return NULL;
+    return g->is_normed ? norm_of(p, g) : NULL;
 }
 
 static const char *gemv_at(const problem *p, gemv *g)
@@ -97,14 +129,15 @@ static void prologue_space(const problem *p, const gemv *g, emit_space *space)
 
 static const char *reject(const problem *p, const kernel_target *t)
 {
-    (void)t;
-    REJECT_UNLESS(p->op == OP_matmul || p->op == OP_conv, "no product of matrices");
+    REJECT_UNLESS(p->op == OP_matmul || p->op == OP_conv || p->op == OP_norm_matmul, "no product of matrices");
     const sinter_dtype d = emit_input_type(p);
     REJECT_UNLESS(d == p->in[1].dtype, "the factors differ in type");
     REJECT_UNLESS(d == SINTER_DTYPE_F32 || d == SINTER_DTYPE_F16 || d == SINTER_DTYPE_BF16, "not in f32, f16 or bf16");
     gemv g;
     const char *why = gemv_at(p, &g);
     if (why) return why;
+    REJECT_UNLESS(!g.is_normed || contract_size(&g.c, g.w_lines) <= NORM_COLUMNS * (int64_t)(t->units ? t->units : 100),
+                  "many columns, whose blocks would all normalise");
     emit_space space;
     if (p->prologue) {
         prologue_space(p, &g, &space);
@@ -118,6 +151,12 @@ static const char *reject(const problem *p, const kernel_target *t)
 static int64_t chunks_of(const gemv *g)
 {
     return align_to(contract_size(&g->c, CONTRACT_DEPTH), g->unit) / g->unit;
+}
+
+/* Are the tactic's registers enough where a row has to be held as a whole? */
+static bool holds(const gemv *g, gemv_tactic x)
+{
+    return !g->is_normed || x.pre * x.split * 32 >= chunks_of(g);
 }
 
 static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kernel_target *t)
@@ -138,6 +177,7 @@ static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kern
     if (p->prologue) work *= 1 + (p->prologue->count + 3.0) / x.cols;
     double most = memory > chain ? memory : chain;
     if (work > most) most = work;
+    if (g->is_normed) most += 200;
     return 1500 + most + idle + 30.0 * runs + 40.0 * x.split + 20.0 * x.cols;
 }
 
@@ -154,7 +194,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     ranking best = { .most = 6 };
     const int64_t cols = contract_size(&g.c, g.w_lines), chunks = chunks_of(&g);
     for (uint8_t c = 1; c <= 4; c = (uint8_t)(c * 2))
-        for (uint8_t split = 1; split <= 8; split = (uint8_t)(split * 2)) {
+        for (uint8_t split = 1; split <= SPLIT_MOST; split = (uint8_t)(split * 2)) {
             if (split > 1 && chunks < 32 * split / 2) break;
             const int64_t runs = (chunks + 32 * split - 1) / (32 * split), most = HELD / c;
             gemv_tactic x = {
@@ -162,8 +202,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             };
             x.pre = (uint8_t)(runs < 1 ? 1 : runs < most ? runs : most);
             if (cols / (c * x.groups) <= 2 * (int64_t)(t->units ? t->units : 100)) x.trigger = 1;
-            const double cost = cost_of(p, &g, x, t);
-            ranking_add(&best, cost, &x);
+            if (holds(&g, x)) ranking_add(&best, cost_of(p, &g, x, t), &x);
         }
     ranking_take(&best, out);
 }
@@ -172,7 +211,7 @@ static bool check(const problem *p, const tactic *t)
 {
     const gemv_tactic x = TACTIC_AS(gemv_tactic, t);
     gemv g;
-    return FIELDS_HOLD(fields, t) && x.pre * x.cols <= HELD && x.trigger != 2 && !gemv_at(p, &g);
+    return FIELDS_HOLD(fields, t) && x.pre * x.cols <= HELD && x.trigger != 2 && !gemv_at(p, &g) && holds(&g, x);
 }
 
 FIELDS_PRINT(print, fields)
@@ -233,6 +272,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "PHASES", 0);
     cuda_code_define(c, "EPI_V", 1);
     cuda_code_define(c, "PROLOGUE", p->prologue != NULL);
+    cuda_code_define(c, "NORM", !g.is_normed ? 0 : ((const attrs_norm_matmul *)p->attrs)->centred ? 2 : 1);
+    if (g.is_normed) cuda_code_define(c, "DEPTH", contract_size(&g.c, CONTRACT_DEPTH));
+    cuda_code_define(c, "NORM_SCALE", g.is_normed && has_in(p, 2));
+    cuda_code_define(c, "NORM_BIAS", g.is_normed && has_in(p, 3));
     emit_space space;
     space_of(p, &space);
     emit_text(&space, c->generated);
@@ -264,9 +307,16 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t each = x.cols * x.groups, warps = (uint32_t)x.groups * x.split;
     const uint64_t blocks = a.row.count ? ((uint64_t)a.col.count + each - 1) / each : 0;
     struct simt_args *to;
-    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * g.rows * x.cols * 4, sizeof *to, &to));
+    const uint32_t floats = g.rows * x.cols, least = g.is_normed ? 2 : 1;
+    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * (floats > least ? floats : least) * 4, sizeof *to,
+                          &to));
     *to = a;
     to->trigger = x.trigger;
+    if (g.is_normed) {
+        to->norm.epsilon = (float)((const attrs_norm_matmul *)attrs)->epsilon;
+        if (has_in(p, 2)) CUDA_PATCH(r, to, norm.scale, PATCH_IN, 2);
+        if (has_in(p, 3)) CUDA_PATCH(r, to, norm.bias, PATCH_IN, 3);
+    }
     if (p->prologue) contract_prologue(&g.c, g.x_lines, &to->pro);
     else CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
     CUDA_PATCH(r, to, q.data, PATCH_IN, g.w);

@@ -54,6 +54,24 @@ sinter_status infer_matmul(infer_ctx *c)
     return infer_product(c, attrs->trans_a != 0, attrs->trans_b != 0, to);
 }
 
+/* A row of input 0 is normalised, and multiplied with a matrix. */
+sinter_status infer_norm_matmul(infer_ctx *c)
+{
+    TRY(infer_want_in(c, 0, "input", 1, SINTER_RANK_MAX));
+    TRY(infer_want_in(c, 1, "weight", 2, 2));
+    const infer_value *x = &c->in[0];
+    TRY(infer_want_float(c, x, "input"));
+    TRY(infer_want_type(c, &c->in[1], "weight", x->dtype));
+    for (uint32_t i = 2; i < 4; i++) {
+        if (!infer_has(c, i)) continue;
+        const char *name = i == 2 ? "scale" : "bias";
+        TRY(infer_want_in(c, i, name, 1, 1));
+        TRY(infer_want_float(c, &c->in[i], name));
+        TRY(infer_want_dim(c, name, c->in[i].dim[0], "a row of the input", x->dim[x->rank - 1]));
+    }
+    return infer_product(c, false, ((const attrs_norm_matmul *)c->attrs)->trans_b != 0, x->dtype);
+}
+
 static sinter_status want_quantized(infer_ctx *c, uint32_t i, const char *name)
 {
     const sinter_dtype dtype = c->in[i].dtype;

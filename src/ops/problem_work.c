@@ -24,6 +24,7 @@ static double stored_bytes(const view *v)
 static double matmul_operations(const problem *p, const view *a, const view *b)
 {
     const attrs_matmul *at = p->op == OP_matmul ? p->attrs : NULL;
+    const attrs_norm_matmul *normed = p->op == OP_norm_matmul ? p->attrs : NULL;
     if (a->rank < 2 || b->rank < 2) return 0;
     double batch = 1;
     for (uint32_t i = 0; i + 2 < a->rank || i + 2 < b->rank; i++) { /* counted from the right, as they broadcast */
@@ -31,7 +32,7 @@ static double matmul_operations(const problem *p, const view *a, const view *b)
                       y = i + 2 < b->rank ? b->dim[b->rank - 3 - i] : 1;
         batch *= (double)(x == 1 ? y : x);
     }
-    const bool a_turned = at && at->trans_a, b_turned = at && at->trans_b;
+    const bool a_turned = at && at->trans_a, b_turned = (at && at->trans_b) || (normed && normed->trans_b);
     const double m = (double)a->dim[a->rank - (a_turned ? 1u : 2u)], k = (double)a->dim[a->rank - (a_turned ? 2u : 1u)],
                  n = (double)b->dim[b->rank - (b_turned ? 2u : 1u)];
     return 2 * batch * m * k * n;
@@ -75,6 +76,7 @@ static double anchor_operations(const problem *p, const view *in, const view *ou
     const double most = elements(&in[0]) > elements(&out[0]) ? elements(&in[0]) : elements(&out[0]);
     switch (p->op) {
     case OP_matmul:
+    case OP_norm_matmul:
     case OP_matmul_integer: return matmul_operations(p, &in[0], &in[1]);
     case OP_conv:
     case OP_conv_integer: return conv_operations(&in[1], &out[0]);

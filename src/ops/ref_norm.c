@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_norm.c - normalisations by statistics: layer_norm, rms_norm, group_norm and lrn.
+/* ref_norm.c - normalisations by statistics: layer_norm, rms_norm, norm_matmul, group_norm and lrn.
  *
  *   layer_norm  y = (x - mean) / sqrt(variance + epsilon) * scale + bias    over all axes from `axis` on
  *   rms_norm    y = x / sqrt(mean of x^2 + epsilon) * scale                 over the same
+ *   norm_matmul the product of such rows with a matrix
  *   group_norm  as layer_norm over the channels of a group and all spatial axes; scale and bias by channel
  *   lrn         y = x / (bias + alpha / size * sum of x^2 over `size` channels around)^beta */
 #include "ops/ref_loops.h"
@@ -82,6 +83,36 @@ sinter_status reference_rms_norm(ref_call *c)
     const attrs_rms_norm *a = c->attrs;
     TRY(ref_check(c));
     return norm_run(c, a->axis, a->epsilon, false);
+}
+
+/* The product of normalised rows, which are not rounded between. */
+sinter_status reference_norm_matmul(ref_call *c)
+{
+    const attrs_norm_matmul *a = c->attrs;
+    TRY(ref_check(c));
+    const view *x = &c->in[0], *w = &c->in[1], *y = &c->out[0];
+    const uint32_t last = x->rank - 1, inner = 1u << last;
+    const int64_t depth = x->dim[last], step_k = w->stride[a->trans_b != 0], step_n = w->stride[a->trans_b == 0];
+    double *const row = ARENA_NEW(c->scratch, double, (size_t)depth + 1);
+    if (!row) return FAIL_MEMORY(c->e, "a row");
+    int64_t outer_dim[SINTER_RANK_MAX], index[SINTER_RANK_MAX];
+    for (uint32_t k = 0; k < x->rank; k++) outer_dim[k] = k == last ? 1 : x->dim[k];
+    for (bool more = view_first(outer_dim, x->rank, index); more; more = view_next(outer_dim, x->rank, index)) {
+        ref_walk from = ref_walk_axes(x, inner, view_offset(x, index));
+        const stats s = stats_of(x, from, a->centred != 0, a->epsilon);
+        for (int64_t i = 0; i < depth; i++, ref_walk_next(&from)) {
+            row[i] = (view_load_f64(x, from.at) - s.mean) * s.inverse;
+            if (ref_has_in(c, 2)) row[i] *= view_load_f64(&c->in[2], i * c->in[2].stride[0]);
+            if (ref_has_in(c, 3)) row[i] += view_load_f64(&c->in[3], i * c->in[3].stride[0]);
+        }
+        const int64_t to = view_offset(y, index);
+        for (int64_t n = 0; n < y->dim[last]; n++) {
+            double sum = 0;
+            for (int64_t i = 0; i < depth; i++) sum += row[i] * view_load_f64(w, i * step_k + n * step_n);
+            view_store_f64(y, to + n * y->stride[last], sum);
+        }
+    }
+    return SINTER_OK;
 }
 
 sinter_status reference_group_norm(ref_call *c)

@@ -29,6 +29,13 @@ static double group_norm_terms(const problem *p, const view *in)
     return norm_terms((double)view_count(&in[0]) / groups, groups, at->epsilon);
 }
 
+static double norm_matmul_terms(const problem *p, const view *in)
+{
+    const attrs_norm_matmul *at = p->attrs;
+    const double n = (double)in[0].dim[in[0].rank - 1u];
+    return n + (at->centred ? norm_terms(n, (double)view_count(&in[0]) / n, at->epsilon) : n / 4 + 4);
+}
+
 double problem_terms(const problem *p, const view *in)
 {
     switch (p->op) {
@@ -51,6 +58,7 @@ double problem_terms(const problem *p, const view *in)
     case OP_log_softmax:
     case OP_rms_norm: return (double)view_count(&in[0]) / 4 + 4;
     case OP_layer_norm: return layer_norm_terms(p, in);
+    case OP_norm_matmul: return norm_matmul_terms(p, in);
     case OP_group_norm: return group_norm_terms(p, in);
     case OP_attention: return (double)(in[0].dim[3] + in[2].dim[2]);
     case OP_lstm:

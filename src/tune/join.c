@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c - squeeze and excite as one op: means of an image's channels, a product, a program, a product.
+/* join.c - small kernels one behind the other as one op, where a device has a kernel for it.
  *
- * Three small kernels one behind the other are three times the way from one launch to the next. The two products are
- * groups already: the epilogue of the first becomes the program in the middle, that of the second the op's own.
- * Products are convolutions with one tap, or products of matrices; reshapes between them only add axes of one, or drop
- * them. */
+ * Squeeze and excite: means of an image's channels, a product, a program, a product. Three small kernels one behind the
+ * other are three times the way from one launch to the next. The two products are groups already: the epilogue of the
+ * first becomes the program in the middle, that of the second the op's own. Products are convolutions with one tap, or
+ * products of matrices; reshapes between them only add axes of one, or drop them.
+ *
+ * A norm before products of a few rows: each of them normalises its rows itself. */
 #include "ir/build.h"
 #include "ops/excite.h"
 #include "tune/gains.h"
@@ -149,10 +151,10 @@ static attrs_excite *attrs_of(env *e, ir_graph *g, const ir_node *first)
     return a->middle ? a : NULL;
 }
 
-/* The op in place of the second product, whose results it takes. */
-static sinter_status put(ir_graph *g, const chain *c, ir_node_id made)
+/* The op in place of the product `last`, whose results it takes, and of `first`. */
+static sinter_status put(ir_graph *g, ir_node_id first, ir_node_id last, ir_node_id made)
 {
-    const ir_node second = *ir_node_at(g, c->second);
+    const ir_node second = *ir_node_at(g, last);
     const uint32_t more = second.count_in - second.count_anchor;
     if (second.epilogue) {
         expr *x = program_at(&g->a, &second, ir_node_at(g, made)->count_in);
@@ -161,12 +163,12 @@ static sinter_status put(ir_graph *g, const chain *c, ir_node_id made)
         ir_node_at(g, made)->epilogue = x;
     }
     ir_node_at(g, made)->name = second.name;
-    TRY(ir_origin_unite(g, made, c->first));
-    TRY(ir_origin_unite(g, made, c->second));
+    TRY(ir_origin_unite(g, made, first));
+    TRY(ir_origin_unite(g, made, last));
     TRY(ir_node_set_out(g, made, 0, second.out[0]));
     for (uint32_t i = 1; i < second.count_out; i++)
         if (!ir_node_add_out(g, made, second.out[i])) return FAIL_MEMORY(g->e, "a result");
-    ir_node_kill(g, c->second);
+    ir_node_kill(g, last);
     return SINTER_OK;
 }
 
@@ -198,10 +200,94 @@ static sinter_status join(const pricing *p, const chain *c, bool *is_any)
         return SINTER_OK;
     }
     *is_any = true;
-    return put(g, c, made);
+    return put(g, c->first, c->second, made);
 }
 
-sinter_status tune_join_excites(env *e, ir_graph *g, const tune_options *options)
+/* ---- norms ---- */
+
+enum { PRODUCTS_MOST = 4 };
+/* The products that read a norm's rows, each perhaps through a reshape. */
+typedef struct normed {
+    ir_node_id norm, product[PRODUCTS_MOST], reshape[PRODUCTS_MOST]; /* reshape 0: none */
+    uint32_t count;
+} normed;
+
+/* Of the last axis, by itself, with one result. */
+static bool is_norm(const ir_graph *g, const ir_node *n)
+{
+    if (n->is_dead || n->prologue || n->epilogue || n->count_out != 1) return false;
+    const uint32_t last = ir_value_at(g, n->in[0])->rank - 1;
+    if (n->op == OP_layer_norm) return ((const attrs_layer_norm *)n->attrs)->axis == last;
+    return n->op == OP_rms_norm && ((const attrs_rms_norm *)n->attrs)->axis == last;
+}
+
+/* Adds the readers of the rows `v`; false: something else than a product reads them, or too many do. */
+static bool add_readers(const ir_graph *g, arena *a, ir_value_id v, ir_node_id reshape, normed *out)
+{
+    ir_node_id *reader;
+    const uint32_t count = ir_readers(g, v, a, &reader);
+    const ir_value *x = ir_value_at(g, v);
+    if (x->is_output || x->use_count != count || !count) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const ir_node *n = ir_node_at(g, reader[i]);
+        const ir_value *y = ir_value_at(g, n->out[0]);
+        if (n->op == OP_reshape && !reshape && n->in[0] == v && y->rank && y->dim[y->rank - 1] == x->dim[x->rank - 1]) {
+            if (!add_readers(g, a, n->out[0], reader[i], out)) return false;
+            continue;
+        }
+        if (n->op != OP_matmul || out->count == PRODUCTS_MOST || n->in[0] != v || n->count_anchor != 2) return false;
+        const attrs_matmul *t = n->attrs;
+        if (t->trans_a || t->type != SINTER_DTYPE_NONE || n->prologue || loads_a_factor(n)) return false;
+        if (!ir_is_const(g, n->in[1]) || ir_value_at(g, n->in[1])->rank != 2) return false;
+        out->product[out->count] = reader[i];
+        out->reshape[out->count++] = reshape;
+    }
+    return true;
+}
+
+static ir_node_id make_normed(const pricing *p, const ir_node *norm, const ir_node *product)
+{
+    ir_graph *g = p->g;
+    attrs_norm_matmul *a = op_attrs_new(&g->a, OP_norm_matmul);
+    if (!a) return 0;
+    a->centred = norm->op == OP_layer_norm;
+    a->epsilon =
+        a->centred ? ((const attrs_layer_norm *)norm->attrs)->epsilon : ((const attrs_rms_norm *)norm->attrs)->epsilon;
+    a->trans_b = ((const attrs_matmul *)product->attrs)->trans_b;
+    const ir_value_id in[4] = { product->in[0], product->in[1], norm->count_in > 1 ? norm->in[1] : 0,
+                                norm->count_in > 2 ? norm->in[2] : 0 };
+    return ir_node_new(g, product->parent, OP_norm_matmul, a, in, in[3] ? 4 : in[2] ? 3 : 2, 1);
+}
+
+/* All of the products, or none: a norm that stays costs what it did. */
+static sinter_status join_norm(const pricing *p, const normed *x, bool *is_any)
+{
+    ir_graph *g = p->g;
+    ir_node_id made[PRODUCTS_MOST] = { 0 };
+    bool is_fast = true;
+    for (uint32_t i = 0; i < x->count && is_fast; i++) {
+        const ir_node norm = *ir_node_at(g, x->norm), product = *ir_node_at(g, x->product[i]);
+        made[i] = make_normed(p, &norm, &product);
+        if (!made[i]) return FAIL_MEMORY(p->e, "a product of normalised rows");
+        TRY(ir_infer(g, made[i]));
+        TRY(price_is_on_device(p, made[i], &is_fast));
+    }
+    for (uint32_t i = 0; i < x->count && !is_fast; i++)
+        if (made[i]) ir_node_kill(g, made[i]);
+    if (!is_fast) return SINTER_OK;
+    *is_any = true;
+    const ir_value_id from = ir_node_at(g, x->norm)->in[0];
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->reshape[i]) ir_node_set_in(g, x->reshape[i], 0, from);
+        else ir_node_set_in(g, made[i], 0, from);
+        TRY(put(g, x->norm, x->product[i], made[i]));
+    }
+    return SINTER_OK;
+}
+
+/* ---- the pass ---- */
+
+sinter_status tune_join(env *e, ir_graph *g, const tune_options *options, tune_joins what)
 {
     if (options->reference_only) return SINTER_OK;
     arena a;
@@ -211,7 +297,11 @@ sinter_status tune_join_excites(env *e, ir_graph *g, const tune_options *options
     bool is_any = false;
     for (ir_node_id id = 1, nodes = g->node.count; id < nodes && s == SINTER_OK; id++) {
         chain c;
-        if (find(g, id, &c)) s = join(&p, &c, &is_any);
+        normed x = { .norm = id };
+        if (what == TUNE_JOIN_EXCITES && find(g, id, &c)) s = join(&p, &c, &is_any);
+        else if (what == TUNE_JOIN_NORMS && is_norm(g, ir_node_at(g, id)) &&
+                 add_readers(g, &a, ir_node_at(g, id)->out[0], 0, &x))
+            s = join_norm(&p, &x, &is_any);
     }
     arena_deinit(&a);
     return s || !is_any ? s : ir_sweep(g);

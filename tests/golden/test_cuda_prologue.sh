@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A block that squeezes and excites, through the CUDA backend: the gate is made by one kernel, and applied by the
-# convolution behind it, in f32 and lowered to f16, so there are three kernels less, and the results are the CPU's. On a GPU where SINTER_TEST_DEVICE names one;
-# else on kernels that a CPU runs (tests/cuda).
+# convolution behind it, in f32 and lowered to f16, so there are three kernels less, and the results are the CPU's. And a
+# norm before products of a row, which is part of them. On a GPU where SINTER_TEST_DEVICE names one; else on kernels
+# that a CPU runs (tests/cuda).
 set -eu
 sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
 work=$(mktemp -d)
@@ -43,4 +44,38 @@ for allow in "" "--allow fp16"; do
     "$sinter" test "$work/cases" --device "$device" --tune off $allow $within | tail -1 | grep -qx '1 passed, 0 failed' ||
         fail "other results than the CPU's: $allow"
 done
-echo "summary: a gate on $device"
+
+# A row of a decoder: its norm is part of both products that read it. Where something else reads it, too, it stays.
+rm -r "$work/cases/block"
+for more in none Relu; do
+    case=$work/cases/$more
+    mkdir -p "$case/set_0"
+    PYTHONPATH=$source/tests/golden python3 -B - "$case" "$more" <<'TEXT'
+import math, sys
+from onnx_bytes import FLOAT, data, node, numbers, tensor, value, write_model, write_npy
+def weight(name, dims, scale): return tensor(name, FLOAT, dims, numbers(math.prod(dims), scale))
+more = sys.argv[2] != "none"
+graph = (node("LayerNormalization", ["x", "scale", "bias"], "y") + node("MatMul", ["y", "w1"], "a") +
+         node("MatMul", ["y", "w2"], "c") + node("Tanh", ["c"], "out_1") + node("Add", ["a", "b1"], "out_0") +
+         (node(sys.argv[2], ["y"], "out_2") if more else b"") + data(2, "row") + weight("scale", [96], 1.0) +
+         weight("bias", [96], 0.5) + weight("w1", [96, 40], 0.3) + weight("b1", [40], 0.5) + weight("w2", [96, 24], 0.3) +
+         data(11, value("x", [1, 1, 96])) + data(12, value("out_0", [1, 1, 40])) +
+         data(12, value("out_1", [1, 1, 24])) + (data(12, value("out_2", [1, 1, 96])) if more else b""))
+write_model(sys.argv[1] + "/model.onnx", graph)
+write_npy(sys.argv[1] + "/set_0/input_0.npy", [1, 1, 96], numbers(96))
+TEXT
+    "$sinter" run "$case/model.onnx" --input x="$case/set_0/input_0.npy" --output-dir "$case/set_0" >/dev/null
+    for allow in "" "--allow fp16"; do
+        # shellcheck disable=SC2086
+        "$sinter" build "$case/model.onnx" -o "$work/e.sinter" --device "$device" --tune off $allow >/dev/null
+        "$sinter" inspect "$work/e.sinter" >"$work/inspect"
+        [ "$(grep -c 'norm_matmul:' "$work/inspect")" = "$([ $more = none ] && echo 2 || echo 0)" ] ||
+            fail "norms with $more behind: $(cat "$work/inspect")"
+        within="--atol 1e-5"
+        [ -z "$allow" ] || within="--rtol 2e-2 --atol 2e-2"
+        # shellcheck disable=SC2086
+        "$sinter" test "$case" --device "$device" --tune off $allow $within | tail -1 | grep -qx '1 passed, 0 failed' ||
+            fail "other results than the CPU's: $more $allow"
+    done
+done
+echo "summary: a gate and a norm on $device"

@@ -321,6 +321,25 @@ static bool encoder(grow *g, const gop *op)
     return (grow_one_in(g, 2) ? layer_norm(g, y, width) : y) != G_NONE;
 }
 
+/* A norm of one row, mostly, before products, as decoders have them. */
+static bool normed(grow *g, const gop *op)
+{
+    (void)op;
+    const int64_t width = grow_one_in(g, 4) ? grow_between(g, 1, 20) : 4 * grow_between(g, 1, 12);
+    gsize d[3] = { gsize_of(1), gsize_of(1), gsize_of(width) };
+    if (grow_one_in(g, 3)) d[grow_below(g, 2)] = grow_size(g);
+    if (!has_all(g, d, 3)) return false;
+    const uint32_t x = grow_shaped(g, F32, d, 3), b = size_of(g, x, 0), s = size_of(g, x, 1);
+    uint32_t y = grow_one_in(g, 2) ? layer_norm(g, x, width) : rms_norm(g, x, width);
+    if (grow_one_in(g, 3)) y = reshape(g, y, (const part[]){ NUMBER(-1), NUMBER(width) }, 2);
+    else if (grow_one_in(g, 4)) y = reshape(g, y, (const part[]){ SCALAR(s), SCALAR(b), NUMBER(width) }, 3);
+    if (y == G_NONE) return false;
+    if (grow_one_in(g, 4)) (void)grow_1(g, "Neg", y);
+    uint32_t z = G_NONE;
+    for (uint32_t i = grow_below(g, 3) + 1; i > 0; i--) z = gelu(g, linear(g, y, width, grow_between(g, 1, 40)));
+    return z != G_NONE;
+}
+
 /* ---- windows of an image, rolled ---- */
 
 static uint32_t rolled(grow *g, uint32_t x, int64_t by, int64_t axis)
@@ -681,6 +700,7 @@ static bool tagger(grow *g, const gop *op)
 /* clang-format off */
 const gop gops_blocks[] = {
     { "decoder", 0, 0, 2, decoder, 0, 0, 0 },     { "encoder", 0, 0, 3, encoder, 0, 0, 0 },
+    { "normed", 0, 0, 3, normed, 0, 0, 0 },
         { "windows", 0, 0, 3, windows, 0, 0, 0 },
     { "inverted", 0, 0, 3, inverted, 0, 0, 0 },   { "unet", 0, 0, 3, unet, 0, 0, 0 },
     { "dense", 0, 0, 3, dense, 0, 0, 0 },

@@ -17,6 +17,7 @@ static const struct {
     { "non_zero_rows", "made behind the rules, for devices that find rows themselves" },
     { "nms_rows", "the same" },
     { "excite", "made behind the groups, for devices that have a kernel for it" },
+    { "norm_matmul", "the same" },
     { "copy", "made where an output's value is another output, or behind the passes" },
 };
 

@@ -8,11 +8,13 @@
  *   warp    COLS columns, every SPLIT-th run of 32 chunks of 16 bytes; the first PRE runs are held in registers
  *   block   GROUPS * SPLIT warps; partial sums meet in shared memory, then a thread finishes one element
  *   grid    x: ceil(columns / (COLS * GROUPS))
- *   shared  GROUPS * SPLIT * ROWS * COLS floats
+ *   shared  GROUPS * SPLIT * ROWS * COLS floats, with NORM twice as many at least as there are warps
  *
  * PROLOGUE: X is what a program makes of its operands where it meets W.
+ * NORM: the one row, which is held as a whole, is normalised before: 1 by its mean square, 2 by mean and variance. The
+ * warps of a column do so for themselves.
  *
- * -D: PROLOGUE ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's; generated.cuh: type_w */
+ * -D: PROLOGUE NORM (NORM_SCALE NORM_BIAS DEPTH) ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's; generated.cuh: type_w */
 #include "simt.cuh"
 
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
@@ -23,7 +25,7 @@ enum {
 #if PROLOGUE
     OWN = 32 + ROWS * ((i32)sizeof(pro_regs<UNIT>) / 4 + PRO_RANK),
 #else
-    OWN = X_HELD ? PRE * 4 : 0,
+    OWN = X_HELD ? PRE * 4 * (1 + NORM_SCALE + NORM_BIAS) : 0,
 #endif
     REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44 + OWN,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
@@ -118,6 +120,59 @@ DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], 
     }
 }
 
+#if NORM
+struct norm_sums { float mean, inverse; };
+
+/* What is held of a scale or bias, at `at` of depth. */
+DEVICE chunk norm_line(const simt_args &a, address from, i32 at)
+{
+    chunk v = {};
+    if (at < a.depth) v.raw = load_constant((const u32x4 *)((const type_w *)from + at));
+    return v;
+}
+
+/* Of the row whose chunks this warp, and the others of its columns, hold. Sums are of distances from the row's first
+ * number, which is at most sqrt(depth) deviations from the mean: the variance loses depth * 2^-24 of itself at most. */
+DEVICE norm_sums norm_of(const simt_args &a, const chunk (&x)[PRE], float first, i32 split, float *spare)
+{
+    const float from = NORM == 2 ? first : 0.0f;
+    float total = 0, square = 0;
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        const bool is_in = ((i * SPLIT + split) * 32 + (i32)lane_id()) * UNIT < DEPTH;
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) {
+            const float d = is_in ? widen(x[i].at[u]) - from : 0.0f;
+            total += d;
+            square += d * d;
+        }
+    }
+#pragma unroll
+    for (u32 mask = 16; mask; mask >>= 1) {
+        total += shuffle_xor(total, mask);
+        square += shuffle_xor(square, mask);
+    }
+    if (SPLIT > 1) {
+        float *const of = spare + warp_id() / SPLIT * SPLIT * 2;
+        if (lane_id() == 0) {
+            of[2 * split] = total;
+            of[2 * split + 1] = square;
+        }
+        sync_block();
+        total = square = 0;
+#pragma unroll
+        for (i32 i = 0; i < SPLIT; i++) {
+            total += of[2 * i];
+            square += of[2 * i + 1];
+        }
+        sync_block(); /* partial products come there */
+    }
+    const float mean = NORM == 2 ? total * (1.0f / DEPTH) : 0.0f, mean_square = square * (1.0f / DEPTH);
+    const float variance = mean_square - mean * mean;
+    return { from + mean, rsqrt_fast((variance < 0 ? 0 : variance) + a.norm.epsilon) };
+}
+#endif
+
 KERNEL void __launch_bounds__(THREADS, BLOCKS)
     gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e PRO_PARAM)
 {
@@ -158,6 +213,15 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         }
     }
     float acc[ROWS][COLS] = {};
+#if NORM
+    chunk scale[PRE], bias[PRE];
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        const i32 at = ((i * SPLIT + split) * 32 + lane) * UNIT;
+        if (NORM_SCALE) scale[i] = norm_line(a, a.norm.scale, at);
+        if (NORM_BIAS) bias[i] = norm_line(a, a.norm.bias, at);
+    }
+#endif
     grid_wait();
 #if ROWS == 1 && X_VECTOR && !PROLOGUE
     chunk x_held[PRE];
@@ -168,11 +232,21 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         if (at < chunks)
             x_held[i].raw = *(const u32x4 *)((const type_w *)a.p.data + row_at[0].at + depth_at(a, at * UNIT));
     }
+#if NORM
+    const norm_sums n = norm_of(a, x_held, widen(*((const type_w *)a.p.data + row_at[0].at)), split, part);
+#endif
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         float y[UNIT], wide[COLS][UNIT];
 #pragma unroll
-        for (i32 u = 0; u < UNIT; u++) y[u] = widen(x_held[i].at[u]);
+        for (i32 u = 0; u < UNIT; u++) {
+            y[u] = widen(x_held[i].at[u]);
+#if NORM
+            y[u] = (y[u] - n.mean) * n.inverse;
+            if (NORM_SCALE) y[u] *= widen(scale[i].at[u]);
+            if (NORM_BIAS) y[u] += widen(bias[i].at[u]);
+#endif
+        }
         widen_all(held[i], wide);
         multiply_row(y, wide, acc[0]);
     }

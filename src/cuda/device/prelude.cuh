@@ -98,7 +98,8 @@ DEVICE u32 to_tf32(float x)
 #endif
 }
 
-/* 2 to the x and 1 / x to 2 units of the last place or so. */
+/* 2 to the x and 1 / sqrt(x) to 2 units of the last place or so. */
+DEVICE float rsqrt_fast(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 /* The same, 0 where the result would be subnormal: one instruction. */
 DEVICE float exp2_flush(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }

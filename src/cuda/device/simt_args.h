@@ -30,6 +30,9 @@ struct simt_operand {
 /* Coordinates of what a prologue makes, for one step along each axis. */
 struct simt_prologue { small line[SIMT_AXES], batch[SIMT_AXES], depth[SIMT_AXES]; };
 
+/* Of rows that are normalised before; 0: no scale, no bias. */
+struct simt_norm { address scale, bias; float epsilon; };
+
 struct simt_args {
     struct simt_operand p, q;
     struct simt_lines row, col, batch;
@@ -44,6 +47,7 @@ struct simt_args {
     small col_pitch;
     struct fast_div quads, rows;                    /* col_pitch / 4, row.count */
     struct simt_prologue pro;
+    struct simt_norm norm;                          /* gemv of normalised rows */
     small trigger;                                  /* gemv, packed_product: 1: at the top, 3: behind the main loop */
 };
 

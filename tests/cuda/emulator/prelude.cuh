@@ -335,6 +335,7 @@ DEVICE u32 fma_pair_f16(u32 x, u32 y, u32 z) { return emulated_fma_pair<f16>(x, 
 DEVICE u32 fma_pair_bf16(u32 x, u32 y, u32 z) { return emulated_fma_pair<bf16>(x, y, z, to_bf16); }
 #endif
 DEVICE float exp2_fast(float x) { return exp2f(x); }
+DEVICE float rsqrt_fast(float x) { return 1 / sqrtf(x); }
 DEVICE float exp2_flush(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.0f : y; }
 DEVICE float reciprocal_normal(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
