@@ -189,34 +189,42 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
 
 /* ---- regions ---- */
 
-/* Is v, dense row-major, all that lies in its storage, and do kernels alone write there? Then an output may have it. */
+/* Marks the storages that something else than a kernel writes, such as a loop. */
+static bool *foreign_storages(lowering *l)
+{
+    bool *is = ARENA_NEW(l->a, bool, l->p->storage.count);
+    for (uint32_t i = 1; is && i < l->p->step.count; i++) {
+        const plan_step *step = &l->p->step.at[i];
+        for (uint32_t k = 0; step->kind != STEP_KERNEL && k < step->count_out; k++)
+            is[l->p->value.at[step->out[k]].storage] = true;
+    }
+    return is;
+}
+
+/* Is v, dense row-major, all that lies in its storage? Then an output may have it. */
 static bool may_be_output(lowering *l, uint32_t v)
 {
     const plan_value *x = &l->p->value.at[v];
     const plan_storage *s = &l->p->storage.at[x->storage];
     uint8_t row[SINTER_RANK_MAX];
     work_order_plain(x->rank, row);
-    if (s->kind != STORAGE_SLAB || !dim_is(l->p->dims, x->offset, 0) || !work_lies_dense(l, x, row) ||
-        s->size != plan_dense_size(l->p, x->dtype, x->rank, x->dim))
-        return false;
-    for (uint32_t i = 1; i < l->p->step.count; i++) {
-        const plan_step *step = &l->p->step.at[i];
-        for (uint32_t k = 0; step->kind != STEP_KERNEL && k < step->count_out; k++)
-            if (l->p->value.at[step->out[k]].storage == x->storage) return false;
-    }
-    return true;
+    return s->kind == STORAGE_SLAB && dim_is(l->p->dims, x->offset, 0) && work_lies_dense(l, x, row) &&
+           s->size == plan_dense_size(l->p, x->dtype, x->rank, x->dim);
 }
 
 /* The outputs of the engine: dense row-major, each in a storage of its own. */
 static sinter_status lower_outputs(lowering *l, uint32_t *io)
 {
     const ir_region *main = ir_region_at(l->g, IR_MAIN);
-    const uint32_t inputs = ir_input_count(l->g), outputs = ir_output_count(l->g);
+    const uint32_t inputs = ir_input_count(l->g), outputs = ir_output_count(l->g), known = l->p->storage.count;
+    const bool *is_foreign = foreign_storages(l);
+    if (!is_foreign) return FAIL_MEMORY(l->e, "storages");
     for (uint32_t i = 0; i < outputs; i++) {
         uint32_t v;
         TRY(lower_value(l, main->result.at[i], &v));
-        plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
-        if (may_be_output(l, v)) {
+        const uint32_t storage = l->p->value.at[v].storage;
+        plan_storage *s = &l->p->storage.at[storage];
+        if (storage < known && !is_foreign[storage] && may_be_output(l, v)) {
             s->kind = STORAGE_OUTPUT;
             s->io = inputs + i;
             io[i] = v;
