@@ -10,7 +10,9 @@ bool quirk_axes_late(onnx_call *c, ir_value_id axes)
 {
     dim known[ATTR_INTS_MAX];
     uint32_t count = 0;
+    int64_t length;
     if (!axes || c->b.status || ir_is_const(c->b.g, axes)) return false;
+    if (call_rank(c, axes) == 1 && call_size(c, axes, 0, &length) && !length) return false;
     if (!call_known(c, axes, known, ATTR_INTS_MAX, &count)) return !c->b.status;
     int64_t value;
     for (uint32_t i = 0; i < count; i++)

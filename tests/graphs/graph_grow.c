@@ -401,6 +401,10 @@ uint32_t grow_axes(grow *g, const int64_t *at, uint32_t count)
 {
     gsize s[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < count; i++) s[i] = gsize_of(at[i]);
+    if (!count && grow_one_in(g, 3)) { /* an input of no elements */
+        s[0] = gsize_of(0);
+        return grow_leaf(g, SINTER_DTYPE_I64, s, 1, false, (gfill){ 0, 0, 1, grow_below(g, 999) });
+    }
     return count && grow_one_in(g, 3) ? grow_ints(g, s, count, false) : grow_const_ints(g, at, count);
 }
 

@@ -118,7 +118,7 @@ gfill    grow_fill(grow *g, sinter_dtype dtype);
 /* Integers as a value of type I64 and rank 1 (rank 0 where `is_scalar`): a constant, an input, or made of shapes. */
 uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar);
 uint32_t grow_const_ints(grow *g, const int64_t *at, uint32_t count);
-/* At most SINTER_RANK_MAX of them: mostly a constant, else what grow_ints gives. */
+/* At most SINTER_RANK_MAX of them: mostly a constant, else what grow_ints gives, or an input of none. */
 uint32_t grow_axes(grow *g, const int64_t *at, uint32_t count);
 uint32_t grow_const_scalar(grow *g, sinter_dtype dtype, double x);
 
