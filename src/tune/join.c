@@ -212,13 +212,25 @@ typedef struct normed {
     uint32_t count;
 } normed;
 
-/* Of the last axis, by itself, with one result. */
+/* Of the last axis, by itself, with one result; scale and bias have an element for each of a row. */
 static bool is_norm(const ir_graph *g, const ir_node *n)
 {
-    if (n->is_dead || n->prologue || n->epilogue || n->count_out != 1) return false;
-    const uint32_t last = ir_value_at(g, n->in[0])->rank - 1;
-    if (n->op == OP_layer_norm) return ((const attrs_layer_norm *)n->attrs)->axis == last;
-    return n->op == OP_rms_norm && ((const attrs_rms_norm *)n->attrs)->axis == last;
+    const bool is_layer = n->op == OP_layer_norm;
+    if (n->is_dead || (!is_layer && n->op != OP_rms_norm)) return false;
+    const int64_t axis =
+        is_layer ? ((const attrs_layer_norm *)n->attrs)->axis : ((const attrs_rms_norm *)n->attrs)->axis;
+    const ir_value *x = ir_value_at(g, n->in[0]);
+    bool is = !n->prologue && !n->epilogue && n->count_out == 1 && axis + 1 == x->rank;
+    for (uint32_t i = 1; i < n->count_in && is; i++) {
+        const ir_value *v = ir_value_at(g, n->in[i]);
+        is = !n->in[i] || (v->rank == 1 && v->dim[0] == x->dim[x->rank - 1]);
+    }
+    return is;
+}
+
+static bool has_same_rows(const ir_value *x, const ir_value *y)
+{
+    return y->rank && y->dim[y->rank - 1] == x->dim[x->rank - 1];
 }
 
 /* Adds the readers of the rows `v`; false: something else than a product reads them, or too many do. */
@@ -230,8 +242,7 @@ static bool add_readers(const ir_graph *g, arena *a, ir_value_id v, ir_node_id r
     if (x->is_output || x->use_count != count || !count) return false;
     for (uint32_t i = 0; i < count; i++) {
         const ir_node *n = ir_node_at(g, reader[i]);
-        const ir_value *y = ir_value_at(g, n->out[0]);
-        if (n->op == OP_reshape && !reshape && n->in[0] == v && y->rank && y->dim[y->rank - 1] == x->dim[x->rank - 1]) {
+        if (n->op == OP_reshape && !reshape && n->in[0] == v && has_same_rows(x, ir_value_at(g, n->out[0]))) {
             if (!add_readers(g, a, n->out[0], reader[i], out)) return false;
             continue;
         }

@@ -331,6 +331,14 @@ static bool normed(grow *g, const gop *op)
     if (!has_all(g, d, 3)) return false;
     const uint32_t x = grow_shaped(g, F32, d, 3), b = size_of(g, x, 0), s = size_of(g, x, 1);
     uint32_t y = grow_one_in(g, 2) ? layer_norm(g, x, width) : rms_norm(g, x, width);
+    if (grow_one_in(g, 4)) { /* a scale of another shape */
+        const int64_t all[3] = { 1, 1, width };
+        const uint32_t rank = 2 * grow_below(g, 2) + 1, scale = grow_weight(g, F32, all, rank, 1),
+                       n = grow_begin(g, "LayerNormalization");
+        grow_in(g, n, x);
+        grow_in(g, n, scale);
+        y = with_axis(g, n, -1);
+    }
     if (grow_one_in(g, 3)) y = reshape(g, y, (const part[]){ NUMBER(-1), NUMBER(width) }, 2);
     else if (grow_one_in(g, 4)) y = reshape(g, y, (const part[]){ SCALAR(s), SCALAR(b), NUMBER(width) }, 3);
     if (y == G_NONE) return false;
