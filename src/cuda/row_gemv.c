@@ -48,15 +48,15 @@ static bool has_in(const problem *p, uint32_t input)
 static const char *norm_of(const problem *p, const gemv *g)
 {
     if (!g->w || !g->is_vector || g->c.count[CONTRACT_DEPTH] != 1) return "rows to be normalised are not in vectors";
+    const int64_t depth = contract_size(&g->c, CONTRACT_DEPTH);
     for (uint32_t i = 2; i < p->count_anchor; i++) {
         const problem_operand *v = &p->in[i];
         if (!has_in(p, i)) continue;
         if (v->dtype != p->in[0].dtype || !v->is_const || v->is_strided) return "a scale or bias is no dense constant";
+        if (v->rank != 1 || v->dim[0].min != depth || v->dim[0].max != depth) return "a scale or bias of other rows";
     }
     if (g->rows != 1) return "several rows to be normalised";
-    return contract_size(&g->c, CONTRACT_DEPTH) > (int64_t)HELD * 32 * SPLIT_MOST * g->unit
-               ? "a row of more than a block holds"
-               : NULL;
+    return depth > (int64_t)HELD * 32 * SPLIT_MOST * g->unit ? "a row of more than a block holds" : NULL;
 }
 
 /* The one position of a filter that covers the image, without padding. */

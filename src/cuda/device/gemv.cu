@@ -14,7 +14,8 @@
  * NORM: the one row, which is held as a whole, is normalised before: 1 by its mean square, 2 by mean and variance. The
  * warps of a column do so for themselves.
  *
- * -D: PROLOGUE NORM (NORM_SCALE NORM_BIAS DEPTH) ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's; generated.cuh: type_w */
+ * -D: PROLOGUE NORM (NORM_SCALE NORM_BIAS DEPTH) ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's;
+ * generated.cuh: type_w */
 #include "simt.cuh"
 
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
