@@ -187,7 +187,7 @@ static sinter_status join(builder *b)
     TRY(first_ranges(b, &own, &first));
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &first[i]);
     sinter_status s = tune_join(b->e, b->g, &options, TUNE_JOIN_EXCITES);
-    /* Products of normalised rows are for few rows: those of all profiles count. */
+    /* Kernels normalise few rows. With several profiles, the ranges of all of them decide how many rows there are. */
     for (uint32_t i = 0; i < count && b->o->profile_count > 1; i++) dim_symbol_set(b->g->dims, i, &own[i]);
     if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_NORMS);
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);

@@ -465,7 +465,8 @@ static inline vec v_sin_cos(vec x, int quarter)
     return quarter ? z : v_blend(v_eq(x, v_zero()), x, z); /* the sign of a zero */
 }
 
-/* exp(a) / 2 of a >= 0, which overflows where it does itself: above 88, a - 1 is exact. *rest: exp(-a) / 2, or 0. */
+/* exp(a) / 2 of a >= 0. Above 88, where exp(a) overflows before its half does, it is exp(a - 1) * e / 2.
+ * *rest: exp(-a) / 2; above 88: 0. */
 static inline vec v_exp_half(vec a, vec *rest)
 {
     const vecm large = v_lt(v_set(88.0f), a);
@@ -491,7 +492,7 @@ static inline vec v_cosh(vec x)
     return v_add(half, rest);
 }
 
-/* log(1 + t), or log(2 x) for a large x, of x >= 0. */
+/* log(1 + t); where x is large, log(2 x). x >= 0. */
 static inline vec v_log_area(vec x, vec t)
 {
     const vecm large = v_lt(v_set(1e10f), x);
@@ -517,7 +518,7 @@ static inline vec v_atanh(vec x)
     return v_sign_of(x, y);
 }
 
-/* The angle whose sine is |x|, of which half is taken from pi / 4 where |x| > 1 / 2 (*far). */
+/* asin(|x|) where |x| <= 1 / 2. Elsewhere, *far is set: half of acos(|x|). */
 static inline vec v_asin_part(vec x, vecm *far)
 {
     const vec a = v_abs(x);

@@ -131,6 +131,12 @@ bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out)
     return axis < x->rank && dim_is_const(c->b.g->dims, x->dim[axis], out);
 }
 
+bool call_is_empty(const onnx_call *c, ir_value_id list)
+{
+    int64_t length;
+    return call_rank(c, list) == 1 && call_size(c, list, 0, &length) && !length;
+}
+
 static bool const_view(onnx_call *c, ir_value_id v, const char *what, uint32_t max, view *out)
 {
     if (c->b.status) return false;
@@ -158,8 +164,7 @@ bool call_const_ints(onnx_call *c, ir_value_id v, const char *what, int64_t *out
         if (all) return true;
         *count = 0;
     }
-    int64_t length;
-    if (v && x->rank == 1 && call_size(c, v, 0, &length) && !length) return !c->b.status;
+    if (v && call_is_empty(c, v)) return !c->b.status;
     view w;
     if (!const_view(c, v, what, max, &w)) return false;
     *count = (uint32_t)view_count(&w);

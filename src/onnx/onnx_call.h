@@ -49,10 +49,11 @@ static inline sinter_dtype call_type(const onnx_call *c, ir_value_id v) { return
 static inline dim call_k(const onnx_call *c, int64_t value) { return dim_const(c->b.g->dims, value); }
 uint32_t call_shape(const onnx_call *c, ir_value_id v, dim *out);           /* the rank */
 bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out);     /* false: not constant */
+bool call_is_empty(const onnx_call *c, ir_value_id list);                   /* known to have no elements */
 /* An input whose last axis has real and imaginary parts: two, as it is made where only a run can tell. */
 ir_value_id call_pairs(onnx_call *c, uint32_t input);
 /* Constant elements of any integer (float) type; rejects with the input's name where they are unknown or more than
- * `max`. */
+ * `max`. Integers of an empty list are known, constant or not. */
 bool call_const_ints(onnx_call *c, ir_value_id v, const char *what, int64_t *out, uint32_t max, uint32_t *count);
 bool call_const_reals(onnx_call *c, ir_value_id v, const char *what, double *out, uint32_t max, uint32_t *count);
 /* Known integers as expressions; false, and no failure, where they are not known. */

@@ -10,9 +10,7 @@ bool quirk_axes_late(onnx_call *c, ir_value_id axes)
 {
     dim known[ATTR_INTS_MAX];
     uint32_t count = 0;
-    int64_t length;
-    if (!axes || c->b.status || ir_is_const(c->b.g, axes)) return false;
-    if (call_rank(c, axes) == 1 && call_size(c, axes, 0, &length) && !length) return false;
+    if (!axes || c->b.status || ir_is_const(c->b.g, axes) || call_is_empty(c, axes)) return false;
     if (!call_known(c, axes, known, ATTR_INTS_MAX, &count)) return !c->b.status;
     int64_t value;
     for (uint32_t i = 0; i < count; i++)
@@ -60,7 +58,7 @@ static ir_value_id is_set(onnx_call *c, ir_value_id flags)
     return build_typed(&c->b, flags, SINTER_DTYPE_BOOL);
 }
 
-/* For each axis, how many before it are not named; and whether it is not. */
+/* For each axis, how many axes before it are not named. *kept: 1 where the axis itself is not named, else 0. */
 static ir_value_id place_of(onnx_call *c, ir_value_id flags, ir_value_id *kept)
 {
     attrs_cumulate *a = DEFAULTS(cumulate);
@@ -107,7 +105,8 @@ ir_value_id quirk_unsqueeze_late(onnx_call *c, ir_value_id x, ir_value_id axes)
 }
 
 /* ---- reductions ---- */
-/* One axis: x where it is not named, else the results, as often as there are elements; an axis of none gets one. */
+/* Where `flag` is set: x reduced along the axis, the result repeated over it. Else x. An axis without elements gets
+ * one. */
 static ir_value_id reduced_where(onnx_call *c, reduce_kind kind, ir_value_id x, uint32_t axis, ir_value_id flag)
 {
     dim_table *t = c->b.g->dims;
@@ -122,7 +121,7 @@ static ir_value_id reduced_where(onnx_call *c, reduce_kind kind, ir_value_id x, 
     return build_where(&c->b, flag, y, x);
 }
 
-/* Axis after axis, each kept at its full size; what stays of it is cut off at the end. */
+/* Reduces one axis after another. All axes keep their size until the end; then those that are named are cut to one. */
 ir_value_id quirk_reduce_late(onnx_call *c, reduce_kind kind, ir_value_id x, ir_value_id axes, bool keep)
 {
     dim_table *t = c->b.g->dims;
@@ -136,7 +135,7 @@ ir_value_id quirk_reduce_late(onnx_call *c, reduce_kind kind, ir_value_id x, ir_
     if (has_roots && !is_float)
         REJECT(c, UNSUPPORTED, "type %s, and axes that are computed while the model runs; floats are wanted",
                sinter_dtype_name(call_type(c, x)));
-    /* Those that are not the same of some axes and then of others are made of sums. */
+    /* Reductions whose result would differ when axes are taken one after another are made of sums. */
     const reduce_kind each =
         is_mean || kind == reduce_kind_sum_square || kind == reduce_kind_log_sum ? reduce_kind_sum : kind;
     ir_value_id y = kind == reduce_kind_sum_square ? build_mul(&c->b, x, x) : x;

@@ -21,8 +21,8 @@ typedef struct resize_axis {
 } resize_axis;
 enum { RESIZE_TAPS_MAX = 1 << 16 };
 
-/* A place of nearest, which is rounded next. Scales are floats: a place that is meant to be 5 may be a little less, and
- * is 5 as an f32, which has digits to spare on axes of so few elements. */
+/* A place in the input that nearest rounds to an element. Scales are f32, so a place that should be 5 may be a little
+ * less; rounded to f32 it is 5. From 16384 on an f32 has too few digits for that, and the place stays as it is. */
 static inline double resize_place(double x) { return x < 16384 ? (double)(float)x : x; }
 /* How many elements to the left of the nearest one an output coordinate reads. */
 double   resize_reach(const attrs_resize *a, double scale);

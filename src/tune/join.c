@@ -6,7 +6,7 @@
  * first becomes the program in the middle, that of the second the op's own. Products are convolutions with one tap, or
  * products of matrices; reshapes between them only add axes of one, or drop them.
  *
- * A norm before products of a few rows: each of them normalises its rows itself. */
+ * A norm before products: each product normalises its rows itself, where a kernel does both. */
 #include "ir/build.h"
 #include "ops/excite.h"
 #include "tune/gains.h"
@@ -151,7 +151,7 @@ static attrs_excite *attrs_of(env *e, ir_graph *g, const ir_node *first)
     return a->middle ? a : NULL;
 }
 
-/* The op in place of the product `last`, whose results it takes, and of `first`. */
+/* Replaces the product `last` by the op `made`, which does the work of `first`, too. */
 static sinter_status put(ir_graph *g, ir_node_id first, ir_node_id last, ir_node_id made)
 {
     const ir_node second = *ir_node_at(g, last);
@@ -233,7 +233,7 @@ static bool has_same_rows(const ir_value *x, const ir_value *y)
     return y->rank && y->dim[y->rank - 1] == x->dim[x->rank - 1];
 }
 
-/* Adds the readers of the rows `v`; false: something else than a product reads them, or too many do. */
+/* Adds the products that read the rows `v`. False where something else reads them, or where there are too many. */
 static bool add_readers(const ir_graph *g, arena *a, ir_value_id v, ir_node_id reshape, normed *out)
 {
     ir_node_id *reader;
@@ -270,7 +270,7 @@ static ir_node_id make_normed(const pricing *p, const ir_node *norm, const ir_no
     return ir_node_new(g, product->parent, OP_norm_matmul, a, in, in[3] ? 4 : in[2] ? 3 : 2, 1);
 }
 
-/* All of the products, or none: a norm that stays costs what it did. */
+/* Joins all of the products or none: if one product still needed the norm, nothing would be saved. */
 static sinter_status join_norm(const pricing *p, const normed *x, bool *is_any)
 {
     ir_graph *g = p->g;
