@@ -6,6 +6,7 @@
 #include "network/network_parse.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct raising {
@@ -95,14 +96,23 @@ static sinter_network_tensor *tensor(raising *r, uint32_t i)
     return r->in[i] = slot && *slot != PARSED_BAD ? r->s->net->tensor.at[*slot - 1] : NULL;
 }
 
-/* The integers of an initializer. */
+/* The elements of an input that is an initializer, or a Constant node that is a layer by now. */
+static bool known(raising *r, uint32_t i, view *out)
+{
+    const onnx_tensor *t = initializer(r, i);
+    if (t) return t->type != ONNX_TYPE_STRING && parsed_weights(r->s, t, out);
+    const sinter_layer *layer = has_input(r, i) && r->in[i] ? r->in[i]->producer : NULL;
+    if (!layer || layer->kind != SINTER_LAYER_CONSTANT) return false;
+    const network_param *shape = network_param_of(layer, "shape"), *weights = network_param_of(layer, "weights");
+    return view_init(out, weights->weights.dtype, shape->count, shape->ints, (void *)(uintptr_t)weights->weights.data);
+}
+
+/* The integers of such an input. */
 static bool known_ints(raising *r, uint32_t i, attr_ints *out)
 {
     view v;
-    const onnx_tensor *t = initializer(r, i);
     out->count = 0;
-    if (!t || t->rank > 1 || !parsed_weights(r->s, t, &v) || !dtype_is_int(v.dtype) || view_count(&v) > ATTR_INTS_MAX)
-        return false;
+    if (!known(r, i, &v) || v.rank > 1 || !dtype_is_int(v.dtype) || view_count(&v) > ATTR_INTS_MAX) return false;
     for (int64_t k = 0; k < view_count(&v); k++) out->at[out->count++] = dtype_load_i64(v.dtype, v.data, k);
     return true;
 }
@@ -212,8 +222,7 @@ static sinter_layer *raise_clip(raising *r)
     if (!shaped(r, 3, 3, 1, "") || !input_is(r, 0, &rank, &type) || !dtype_is_float(type)) return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         view v;
-        const onnx_tensor *t = initializer(r, 1 + i);
-        if (!t || !parsed_weights(r->s, t, &v) || v.dtype != type || v.rank || view_count(&v) != 1) return NULL;
+        if (!known(r, 1 + i, &v) || v.dtype != type || v.rank || view_count(&v) != 1) return NULL;
         bound[i] = dtype_load_f64(v.dtype, v.data, 0);
     }
     sinter_layer *layer = make(r, SINTER_LAYER_ACTIVATION, 1);
@@ -467,7 +476,8 @@ static sinter_layer *raise_reshape(raising *r)
 {
     attr_ints shape;
     if (!shaped(r, 2, 2, 1, "allowzero")) return NULL;
-    const bool is_known = known_ints(r, 1, &shape) && initializer(r, 1)->rank == 1;
+    view v;
+    const bool is_known = known_ints(r, 1, &shape) && known(r, 1, &v) && v.rank == 1;
     sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, is_known ? 1 : 2);
     if (is_known) set_list(r, layer, "reshape", shape.at, shape.count);
     set(r, layer, "zero_is_placeholder", !integer(r, "allowzero", 0));
@@ -482,6 +492,102 @@ static sinter_layer *raise_flatten(raising *r)
     if (!shaped(r, 1, 1, 1, "axis") || integer(r, "axis", 1) != 1 || !rank_of(r, 0, &rank) || rank < 2) return NULL;
     sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, 1);
     set_list(r, layer, "reshape", rows, 2);
+    return layer;
+}
+
+/* A bound of a slice of an axis of size n. */
+static int64_t bound(int64_t at, int64_t n, int64_t least, int64_t most)
+{
+    if (at < 0) at += n;
+    return at < least ? least : at > most ? most : at;
+}
+
+/* Appends the part of an axis of size n that number k of the lists takes; n < 0: it is not known. False: no numbers say it. */
+static bool slice_axis(raising *r, const attr_ints *list, int64_t k, int64_t n, attr_ints *out)
+{
+    int64_t step = has_input(r, 4) ? list[3].at[k] : 1;
+    if (n < 0 || !step) return false;
+    step = step > INT32_MAX ? INT32_MAX : step < -(int64_t)INT32_MAX ? -(int64_t)INT32_MAX : step;
+    const bool is_back = step < 0;
+    const int64_t first = bound(list[0].at[k], n, 0, is_back ? n - 1 : n),
+                  end = bound(list[1].at[k], n, is_back ? -1 : 0, is_back ? n - 1 : n);
+    const int64_t length = is_back ? first - end : end - first, count = n && length > 0 ? (length - 1) / llabs(step) + 1 : 0;
+    out[0].at[out[0].count++] = count ? first : 0;
+    out[1].at[out[1].count++] = count;
+    out[2].at[out[2].count++] = step;
+    return true;
+}
+
+/* A slice by numbers, of axes whose sizes are known. Where other axes are not, the layer's lists have the sliced axes alone. */
+static sinter_layer *raise_slice(raising *r)
+{
+    attr_ints list[4] = { { 0 } }, out[3] = { { 0 } }, axes = { 0 }; /* start, end, axis, step; start, size, stride */
+    sinter_network_shape shape = { 0 };
+    uint32_t cut = 0;
+    if (!shaped(r, 3, 5, 1, "") || !r->in[0] || r->s->has_loose_ranks || network_shape(r->in[0], r->s->e, &shape))
+        return NULL;
+    for (uint32_t i = 0; i < 4; i++)
+        if (has_input(r, i + 1) && (!known_ints(r, i + 1, &list[i]) || list[i].count != list[0].count)) return NULL;
+    bool is_whole = true;
+    for (uint32_t i = 0; i < shape.rank; i++) is_whole = is_whole && shape.dim[i] >= 0;
+    for (uint32_t axis = 0; axis < shape.rank; axis++) {
+        const uint32_t before = cut;
+        for (uint32_t k = 0; k < list[0].count; k++) {
+            const int64_t at = has_input(r, 3) ? list[2].at[k] : k;
+            if (at != axis && at != (int64_t)axis - shape.rank) continue;
+            if (cut != before || !slice_axis(r, list, k, shape.dim[axis], out)) return NULL;
+            axes.at[axes.count++] = axis;
+            cut++;
+        }
+        if (cut != before || !is_whole) continue;
+        out[0].at[out[0].count++] = 0;
+        out[1].at[out[1].count++] = shape.dim[axis];
+        out[2].at[out[2].count++] = 1;
+    }
+    if (!cut || cut != list[0].count) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_SLICE, 1);
+    static const char *const names[] = { "start", "size", "stride" };
+    for (uint32_t i = 0; i < 3; i++) set_list(r, layer, names[i], out[i].at, out[i].count);
+    if (!is_whole) set_list(r, layer, "axes", axes.at, axes.count);
+    return layer;
+}
+
+/* The place of a word in a list; -1: it is not there. */
+static int64_t place(const char *word, const char *const *of, int64_t count)
+{
+    while (count-- > 0 && strcmp(word, of[count]) != 0) continue;
+    return count;
+}
+
+/* A resize by numbers: sizes or scales of all axes. */
+static sinter_layer *raise_resize(raising *r)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic" },
+                            *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" },
+                            *const rounds[] = { "round_prefer_ceil", "round_prefer_floor", "floor", "ceil" };
+    const int64_t mode = place(words(r, "mode", "nearest"), modes, COUNT_OF(modes)),
+                  round = place(words(r, "nearest_mode", "round_prefer_floor"), rounds, COUNT_OF(rounds)),
+                  where = place(words(r, "coordinate_transformation_mode", "half_pixel"), wheres, COUNT_OF(wheres));
+    uint32_t rank;
+    attr_ints size = { 0 };
+    double scale[SINTER_RANK_MAX];
+    view v = { 0 };
+    if (!shaped(r, 1, 4, 1, "mode coordinate_transformation_mode nearest_mode cubic_coeff_a exclude_outside") ||
+        mode < 0 || round < 0 || where < 0 || !rank_of(r, 0, &rank) || !rank)
+        return NULL;
+    const bool has_scales = has_input(r, 2) && !(known(r, 2, &v) && !view_count(&v)), has_sizes = has_input(r, 3);
+    if (has_scales == has_sizes || (has_sizes && (!known_ints(r, 3, &size) || size.count != rank))) return NULL;
+    if (has_scales && (!known(r, 2, &v) || v.dtype != SINTER_DTYPE_F32 || view_count(&v) != rank)) return NULL;
+    for (uint32_t i = 0; has_scales && i < rank; i++) scale[i] = dtype_load_f64(v.dtype, v.data, i);
+    sinter_layer *layer = make(r, SINTER_LAYER_RESIZE, 1);
+    if (has_sizes) set_list(r, layer, "size", size.at, size.count);
+    if (has_scales && layer && network_set_reals(layer, r->s->e, "scales", scale, rank)) r->is_wrong = true;
+    set(r, layer, "mode", mode);
+    set(r, layer, "nearest_rounding", round);
+    set(r, layer, "coordinate_transformation", where < 3 ? where : SINTER_COORDINATE_HALF_PIXEL);
+    set(r, layer, "selector_for_single_pixel", where < 3 ? SINTER_SELECTOR_FORMULA : SINTER_SELECTOR_UPPER);
+    set(r, layer, "exclude_outside", integer(r, "exclude_outside", 0) != 0);
+    set_float(r, layer, "cubic_coeff", "cubic_coeff_a");
     return layer;
 }
 
@@ -662,6 +768,8 @@ static const raise_row rows[] = {
     { "Transpose", 1, 0, raise_transpose },
     { "Reshape", 5, 0, raise_reshape },
     { "Flatten", 1, 0, raise_flatten },
+    { "Slice", 10, 0, raise_slice },
+    { "Resize", 11, 0, raise_resize },
     { "TopK", 11, 0, raise_topk },
     { "Gather", 1, SINTER_GATHER_DEFAULT, raise_gather },
     { "GatherElements", 11, SINTER_GATHER_ELEMENT, raise_gather },

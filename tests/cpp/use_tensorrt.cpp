@@ -385,7 +385,16 @@ static void shape_inputs()
         CHECK(profile->setShapeValues("sizes", all[i], sizes[i], 2));
     }
     config->addOptimizationProfile(profile);
-    const owned<ICudaEngine> engine(builder->buildEngineWithConfig(*network, *config));
+    CHECK(profile->getNbShapeValues("sizes") == 2 && profile->getNbShapeValues("x") == -1 && !profile->getShapeValues("x", all[0]));
+    const owned<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    const owned<IRuntime> runtime(createInferRuntime(logger));
+    const owned<ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    CHECK(engine->getNbIOTensors() == 3 && !engine->getProfileTensorValues("x", 0, all[0]));
+    for (int i = 0; i < 3; i++) {
+        CHECK(profile->getShapeValuesV2("sizes", all[i])[1] == sizes[i][1]);
+        CHECK(engine->getProfileTensorValues("sizes", 0, all[i])[0] == sizes[i][0]);
+        CHECK(engine->getProfileTensorValuesV2("sizes", 0, all[i])[1] == sizes[i][1]);
+    }
     CHECK(engine->isShapeInferenceIO("sizes") && !engine->isShapeInferenceIO("x"));
     CHECK(engine->getTensorLocation("sizes") == TensorLocation::kHOST &&
           engine->getTensorLocation("x") == TensorLocation::kDEVICE);

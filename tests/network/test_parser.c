@@ -199,8 +199,8 @@ static void products_and_names_of_kinds(void)
     } rows[] = { { "a", SINTER_LAYER_ELEMENTWISE, SINTER_LAYER_ELEMENTWISE },
                  { "b", SINTER_LAYER_MATRIX_MULTIPLY, SINTER_LAYER_MATRIX_MULTIPLY },
                  { "c", SINTER_LAYER_OP, SINTER_LAYER_MATRIX_MULTIPLY },
-                 { "d", SINTER_LAYER_OP, SINTER_LAYER_SLICE },
-                 { "e", SINTER_LAYER_OP, SINTER_LAYER_RESIZE },
+                 { "d", SINTER_LAYER_SLICE, SINTER_LAYER_SLICE },
+                 { "e", SINTER_LAYER_RESIZE, SINTER_LAYER_RESIZE },
                  { "y", SINTER_LAYER_OP, SINTER_LAYER_OP } };
     const char *const text = "in x f32 3,4; a = Gemm x %5,4 %5 transB=1; b = Gemm a %5,2; c = Gemm b %2,3 alpha=0.5;"
                              "d = Slice c {0} {2} {1}; e = Resize d - - {6,3} mode=nearest; y = Det c; out e; out y";
@@ -217,6 +217,31 @@ static void products_and_names_of_kinds(void)
     CHECK_EQ(sinter_layer_nearest_kind(NULL), SINTER_LAYER_OP);
     sinter_parser_destroy(parser);
     sinter_network_destroy(net);
+}
+
+/* Slices and resizes by numbers, of an input with fixed sizes and of one with a size that is free. */
+static void slices_and_resizes(void)
+{
+    static const char *const slices[] = { "{1} {9} {2}",        "{-3,1} {-1,99} {2,-1} {1,2}", "{5,-1} {-99,0} {2,1} {-2,-1}",
+                                          "{4} {2} {2}",        "{3} {-1} {-2} {9}",           "{0,9} {2,-7} {1,3} {2,-3}",
+                                          "{-99,2} {-1,4} {3,1}" },
+                            *const modes[] = { "nearest", "linear", "cubic" },
+                            *const rounds[] = { "floor", "ceil", "round_prefer_floor", "round_prefer_ceil" },
+                            *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" };
+    static const char *const inputs[] = { "in x f32 2,4,6,5", "sym N 1 2 3; in x f32 N,4,6,5" };
+    char text[256];
+    for (uint32_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        for (uint32_t k = 0; k < sizeof slices / sizeof *slices; k++) {
+            snprintf(text, sizeof text, "%s; y = Slice x %s; out y", inputs[i], slices[k]);
+            same(text);
+        }
+    }
+    for (uint32_t k = 0; k < 48; k++) {
+        snprintf(text, sizeof text,
+                 "%s; y = Resize x - - {2,4,9,3} mode=%s nearest_mode=%s coordinate_transformation_mode=%s exclude_outside=%u; out y",
+                 inputs[0], modes[k % 3], rounds[k / 3 % 4], wheres[k / 12], k & 1);
+        same(text);
+    }
 }
 
 static void other_operators(void)
@@ -341,7 +366,7 @@ static void damaged_models(void)
 
 static const test tests[] = { T(residual_network),         T(transformer_block),
                               T(quantised_network),        T(products_and_names_of_kinds),
-                              T(other_operators),          T(names_and_kinds),
+                              T(slices_and_resizes),       T(other_operators),          T(names_and_kinds),
                               T(everything_that_is_wrong), T(a_model_that_is_changed),
                               T(damaged_models),           { 0 } };
 TEST_MAIN(tests)

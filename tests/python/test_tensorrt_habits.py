@@ -7,6 +7,7 @@ import numpy as np
 import rig
 
 os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
+import onnx_bytes as ob  # noqa: E402
 import sinter.tensorrt as trt  # noqa: E402
 
 QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
@@ -379,6 +380,98 @@ def test_codes_of_errors():
     engine = engine_of(builder, network, network.add_identity(network.add_input("x", trt.float32, (2,))).get_output(0))
     assert engine.create_execution_context().execute_async_v3(0) is False            # no address
     assert recorder.codes == [trt.ErrorCodeTRT.INVALID_CONFIG, trt.ErrorCodeTRT.INVALID_ARGUMENT]
+
+
+def test_resizes_and_slices_of_models():
+    """Their properties can be read, and changed before a build. Bounds may be Constant nodes."""
+    def constant(name, dtype, list_):
+        given = ob.data(5, ob.data(1, "value") + ob.tensor("", dtype, [len(list_)], list_) + ob.num(20, 4))
+        return ob.node("Constant", [], name, given)
+
+    def text(name, word):
+        return ob.data(5, ob.data(1, name) + ob.data(4, word) + ob.num(20, 3))
+
+    for batch in (1, "N"):
+        path = rig.FOLDER / "cut.onnx"
+        ob.write_model(path, constant("scales", ob.FLOAT, [1, 1, 2, 2]) +
+                       ob.node("Resize", ["x", "", "scales"], "big", text("mode", "linear")) +
+                       constant("start", ob.I64, [1, -3]) + constant("end", ob.I64, [99, -12]) + constant("axes", ob.I64, [2, -1]) +
+                       constant("step", ob.I64, [2, -3]) + ob.node("Slice", ["big", "start", "end", "axes", "step"], "y") +
+                       ob.data(11, ob.value("x", [batch, 2, 5, 6])) + ob.data(12, ob.value("y", [batch, 2, "H", "W"])))
+        builder, network = begin()
+        assert trt.OnnxParser(network, QUIET).parse(path.read_bytes())
+        layers = {layer.name: layer for layer in network}
+        big, cut = layers["big"], layers["y"]
+        assert (big.type, cut.type) == (trt.LayerType.RESIZE, trt.LayerType.SLICE)
+        big.__class__, cut.__class__ = trt.IResizeLayer, trt.ISliceLayer
+        assert list(big.scales) == [1, 1, 2, 2] and big.resize_mode == trt.InterpolationMode.LINEAR
+        assert big.coordinate_transformation == trt.ResizeCoordinateTransformation.HALF_PIXEL
+        front = () if batch == "N" else (0, 0)              # of a free batch the lists have the sliced axes alone
+        assert tuple(cut.start) == (*front, 1, 9) and tuple(cut.stride) == (*(1 for _ in front), 2, -3)
+        assert tuple(cut.shape) == ((5, 3) if batch == "N" else (1, 2, 5, 3))
+        big.resize_mode, big.coordinate_transformation = trt.InterpolationMode.NEAREST, trt.ResizeCoordinateTransformation.ASYMMETRIC
+        big.nearest_rounding, big.scales = trt.ResizeRoundMode.FLOOR, [1, 1, 3, 2]
+        cut.start, cut.shape = (*front, 4, 11), (*(1, 2)[:len(front)], 3, 4)
+        config = builder.create_builder_config()
+        profile = builder.create_optimization_profile()
+        profile.set_shape("x", *[(1, 2, 5, 6)] * 3)
+        config.add_optimization_profile(profile)
+        engine = builder.build_engine_with_config(network, config)
+        x, y = np.arange(60, dtype="f4").reshape(1, 2, 5, 6), np.zeros((1, 2, 3, 4), "f4")
+        context = engine.create_execution_context()
+        assert context.set_input_shape("x", x.shape) and context.execute_v2([x.ctypes.data, y.ctypes.data])
+        assert np.array_equal(y, x.repeat(3, 2).repeat(2, 3)[:, :, 4:9:2, 11:1:-3])
+
+
+def test_operators_that_are_no_layer_of_a_kind():
+    path = rig.FOLDER / "bounds.onnx"
+    ob.write_model(path, ob.node("Slice", ["x", "start", "end"], "y") + ob.data(11, ob.value("x", [4])) +
+                   ob.tensor("end", ob.I64, [1], [3]) + ob.data(11, ob.data(1, "start") + ob.data(2, ob.data(1, ob.num(1, ob.I64) + ob.data(
+                       2, ob.data(1, ob.num(1, 1)))))) + ob.data(12, ob.value("y", ["N"])))
+    _, network = begin()
+    assert trt.OnnxParser(network, QUIET).parse(path.read_bytes())
+    cut = next(layer for layer in network if layer.type == trt.LayerType.SLICE)
+    cut.__class__ = trt.ISliceLayer
+    rig.raises(AttributeError, getattr, cut, "start", says="operator Slice")
+    rig.raises(AttributeError, setattr, cut, "stride", (1,), says="operator Slice")
+
+
+def test_values_of_profiles():
+    """set_shape_input: the profile and the engine, also one that was saved, have the values again."""
+    builder, network = begin()
+    shuffle = network.add_shuffle(network.add_input("x", trt.float32, (12,)))
+    shuffle.set_input(1, network.add_input("sizes", trt.int64, (2,)))
+    network.mark_output(shuffle.get_output(0))
+    config = builder.create_builder_config()
+    for most in (4, 12):
+        profile = builder.create_optimization_profile()
+        profile.set_shape_input("sizes", (1, 1), [2, 3], np.array([most, 12]))
+        assert profile.get_shape_input("sizes") == [[1, 1], [2, 3], [most, 12]] and profile.get_shape_input("x") == []
+        config.add_optimization_profile(profile)
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    assert engine.num_io_tensors == 3 and engine.get_tensor_profile_values("x", 0) == []
+    for p, most in enumerate((4, 12)):
+        assert engine.get_tensor_profile_values("sizes", p) == [(1, 1), (2, 3), (most, 12)] == engine.get_profile_shape_input(p, 1)
+
+
+def test_algorithm_selectors():
+    """One is not asked, and the build says so."""
+    recorded = []
+
+    class Logger(trt.ILogger):
+        def __init__(self):
+            super().__init__()
+
+        def log(self, severity, text):
+            recorded.append(text)
+
+    builder = trt.Builder(Logger())
+    network = builder.create_network()
+    network.mark_output(network.add_activation(network.add_input("x", trt.float32, (4,)), trt.ActivationType.RELU).get_output(0))
+    config = builder.create_builder_config()
+    config.algorithm_selector = object()
+    assert builder.build_serialized_network(network, config) is not None
+    assert any("algorithm_selector changes nothing" in text for text in recorded)
 
 
 rig.main(__name__)

@@ -423,8 +423,12 @@ class INetworkDefinition : public detail::reporter {
         }
         return all;
     }
-    /* f(), with the debug tensors and the mark of an implicit batch as outputs, whose names say what they are. */
-    template <class F> sinter::buffer with_marked_outputs(F f)
+    /* Recurrent layers have many weights: what these become is made anew before a build alone. */
+    void make_later(IRNNv2Layer *layer) { stale_.insert(layer); }
+    inline void make_stale();
+    /* f(), with the debug tensors, what is said of profiles and the mark of an implicit batch as outputs, whose names
+     * say what they are. */
+    template <class F> sinter::buffer with_marked_outputs(std::vector<std::string> said, F f)
     {
         struct outputs {
             sinter_network *network;
@@ -443,10 +447,11 @@ class INetworkDefinition : public detail::reporter {
             sinter::edge(copy.output(0)).set_name(std::string(detail::DEBUG_MARK) + t->getName());
             net_.mark_output(copy.output(0));
         }
-        if (hidden_) {
+        if (hidden_) said.push_back(detail::IMPLICIT_BATCH);
+        for (std::string const &text : said) {
             const sinter::layer mark = net_.add_constant(sinter::tensor(SINTER_DTYPE_I64, { 1 }), 0);
             added.made.push_back(mark.get());
-            sinter::edge(mark.output(0)).set_name(detail::IMPLICIT_BATCH);
+            sinter::edge(mark.output(0)).set_name(text);
             net_.mark_output(mark.output(0));
         }
         return f();
@@ -479,6 +484,7 @@ class INetworkDefinition : public detail::reporter {
     std::map<sinter_layer *, std::unique_ptr<ILayer>> const &layers() const { return layers_; }
 
   private:
+    std::set<IRNNv2Layer *> stale_;
     template <class Object, class C> Object *wrap(std::map<C *, std::unique_ptr<Object>> &all, C *c)
     {
         if (!c) return nullptr;

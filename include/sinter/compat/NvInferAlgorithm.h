@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NvInferAlgorithm.h - IAlgorithmSelector, of TensorRT 7 to 10. Included by NvInferBuilder.h: builds refuse one. */
+/* NvInferAlgorithm.h - IAlgorithmSelector, of TensorRT 7 to 10. Included by NvInferBuilder.h: builds do not ask one. */
 #ifndef NV_INFER_ALGORITHM_H
 #define NV_INFER_ALGORITHM_H
 

@@ -68,9 +68,10 @@ template <class Engine> class engine_bindings {
         return static_cast<int32_t>(sinter_dtype_bits(detail::from(getBindingDataType(index))) / 8);
     }
     /* Values of shape tensors have no ranges. */
-    template <class Selector> int32_t const *getProfileShapeValues(int32_t, int32_t, Selector) const noexcept
+    template <class Selector>
+    int32_t const *getProfileShapeValues(int32_t profile, int32_t index, Selector select) const noexcept
     {
-        return nullptr;
+        return self().getProfileTensorValues(tensor_of(index), profile, select);
     }
     std::size_t getWorkspaceSize() const noexcept { return static_cast<std::size_t>(self().getDeviceMemorySize()); }
     int32_t getBindingVectorizedDim(int32_t index) const noexcept

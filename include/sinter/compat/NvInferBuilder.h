@@ -105,12 +105,30 @@ class IOptimizationProfile {
         const auto found = shapes_.find(input);
         return found == shapes_.end() ? ICudaEngine::none() : found->second[static_cast<int>(select)];
     }
-    /* Values from which shapes are computed: any serve here, and none are kept. */
-    int32_t getNbShapeValues(char const *) const noexcept { return -1; }
-    int32_t const *getShapeValues(char const *, OptProfileSelector) const noexcept { return nullptr; }
-    int64_t const *getShapeValuesV2(char const *, OptProfileSelector) const noexcept { return nullptr; }
-    bool setShapeValues(char const *, OptProfileSelector, int32_t const *, int32_t) noexcept { return true; }
-    bool setShapeValuesV2(char const *, OptProfileSelector, int64_t const *, int32_t) noexcept { return true; }
+    /* Values from which shapes are computed: any serve here. The engine tells them again. */
+    int32_t getNbShapeValues(char const *input) const noexcept
+    {
+        const auto found = values_.find(input);
+        return found == values_.end() ? -1 : static_cast<int32_t>(found->second.wide[0].size());
+    }
+    int32_t const *getShapeValues(char const *input, OptProfileSelector select) const noexcept
+    {
+        const auto found = values_.find(input);
+        return found == values_.end() ? nullptr : found->second.narrow[static_cast<int>(select)].data();
+    }
+    int64_t const *getShapeValuesV2(char const *input, OptProfileSelector select) const noexcept
+    {
+        const auto found = values_.find(input);
+        return found == values_.end() ? nullptr : found->second.wide[static_cast<int>(select)].data();
+    }
+    bool setShapeValues(char const *input, OptProfileSelector select, int32_t const *at, int32_t count) noexcept
+    {
+        return put_values(input, select, at, count);
+    }
+    bool setShapeValuesV2(char const *input, OptProfileSelector select, int64_t const *at, int32_t count) noexcept
+    {
+        return put_values(input, select, at, count);
+    }
     bool setExtraMemoryTarget(float) noexcept { return true; }
     float getExtraMemoryTarget() const noexcept { return 1; }
     bool isValid() const noexcept
@@ -124,15 +142,24 @@ class IOptimizationProfile {
         return true;
     }
     std::map<std::string, Dims[3]> const &shapes() const { return shapes_; }
+    std::map<std::string, detail::shape_values> const &values() const { return values_; }
 
   private:
+    template <class Integer>
+    bool put_values(char const *input, OptProfileSelector select, Integer const *at, int32_t count) noexcept
+    {
+        if (!input || !at || count < 0) return false;
+        values_[input].put(static_cast<int>(select), std::vector<int64_t>(at, at + count));
+        return true;
+    }
     std::map<std::string, Dims[3]> shapes_;
+    std::map<std::string, detail::shape_values> values_;
 };
 
 /* How an engine is built. kTF32 is on, as upstream has it. */
 class IBuilderConfig {
   public:
-    /* A build with a selector is refused: a kernel is chosen by its time, which a timing cache keeps. */
+    /* A selector is not asked: a kernel is chosen by its time, which a timing cache keeps. */
     void setAlgorithmSelector(IAlgorithmSelector *selector) noexcept { selector_ = selector; }
     IAlgorithmSelector *getAlgorithmSelector() const noexcept { return selector_; }
     void setFlag(BuilderFlag f) noexcept { flags_ |= uint64_t(1) << static_cast<int>(f); }
@@ -418,6 +445,8 @@ class IBuilder : public detail::reporter {
         };
         for (named_flag const &f : unused)
             if (config.getFlag(f.flag)) warn(f.text);
+        if (config.selector_)
+            warn("setAlgorithmSelector changes nothing: kernels are chosen by their times, which setTimingCache keeps");
         if (config.uses_dla_)
             warn("DeviceType::kDLA changes nothing: there is no DLA, everything runs on the GPU or the CPU");
         if (config.getFlag(BuilderFlag::kINT8) && !config.calibrator_ && ranges(network).empty())
@@ -574,11 +603,8 @@ class IBuilder : public detail::reporter {
     }
     sinter::buffer build(INetworkDefinition &network, IBuilderConfig &config)
     {
-        if (config.selector_)
-            throw sinter::error(SINTER_UNSUPPORTED,
-                                "setAlgorithmSelector: kernels are not chosen by the program. The tuner chooses them "
-                                "by their times, which setTimingCache keeps: set no selector");
         explain(network, config);
+        network.make_stale();
         sinter::environment env = ::getPluginRegistry()->environment();
         sinter::build_options o;
         o.use(env);
@@ -610,7 +636,10 @@ class IBuilder : public detail::reporter {
             warn("the bytes that the timing cache was created from are no timing cache of sinter, and one of TensorRT "
                  "cannot be read: the cache begins empty");
         cache_file cache(config, o);
-        sinter::buffer made = network.with_marked_outputs([&] { return network.net().build(o); });
+        std::vector<std::string> said;
+        for (size_t i = 0; i < config.profiles_.size(); i++)
+            for (auto const &v : config.profiles_[i]->values()) said.push_back(v.second.text(i, v.first));
+        sinter::buffer made = network.with_marked_outputs(said, [&] { return network.net().build(o); });
         cache.read();
         cache.say(*this, config);
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");

@@ -82,6 +82,19 @@ class IRNNv2Layer : public ILayer {
         outputs_.push_back(get());
         make();
     }
+    void make()
+    {
+        std::vector<sinter_layer *> old;
+        std::swap(old, made_);
+        try {
+            connect();
+        } catch (...) {
+            remove(made_);
+            made_ = old;
+            throw;
+        }
+        remove(old);
+    }
 
   private:
     enum { DATA, HIDDEN, CELLS, LENGTHS, INPUTS };
@@ -99,7 +112,18 @@ class IRNNv2Layer : public ILayer {
         const std::vector<RNNGateType> all = gates();
         if (std::find(all.begin(), all.end(), std::get<2>(k)) == all.end())
             return fail(SINTER_INVALID_ARG, "the operation of this recurrent layer has no such gate");
-        change(weights_[k], w);
+        if (!attempt([&] { check(w, gate_size(k)); })) return;
+        weights_[k] = w;
+        network()->make_later(this);
+    }
+    /* Elements of the weights or the bias of a gate. */
+    size_t gate_size(key const &k) const
+    {
+        int64_t wide = 1;
+        if (!std::get<0>(k)) wide = size_;
+        if (!std::get<0>(k) && std::get<3>(k))
+            wide = std::get<1>(k) < directions() ? width(input_[DATA]) : int64_t(size_) * directions();
+        return static_cast<size_t>(size_) * static_cast<size_t>(wide);
     }
     Weights found(key const &k) const noexcept
     {
@@ -196,28 +220,18 @@ class IRNNv2Layer : public ILayer {
                 }
         return constant(t);
     }
-    static void copy(Weights const &w, float *to, size_t count)
+    static void check(Weights const &w, size_t count)
     {
         if (w.type != DataType::kFLOAT || static_cast<size_t>(w.count) != count)
             throw sinter::error(SINTER_INVALID_ARG, "a gate of a recurrent layer takes " + std::to_string(count) +
                                                         " weights of kFLOAT, not " + std::to_string(w.count));
+    }
+    static void copy(Weights const &w, float *to, size_t count)
+    {
+        check(w, count);
         std::memcpy(to, w.values, count * sizeof *to);
     }
     int32_t directions() const { return direction_ == RNNDirection::kBIDIRECTION ? 2 : 1; }
-
-    void make()
-    {
-        std::vector<sinter_layer *> old;
-        std::swap(old, made_);
-        try {
-            connect();
-        } catch (...) {
-            remove(made_);
-            made_ = old;
-            throw;
-        }
-        remove(old);
-    }
     void remove(std::vector<sinter_layer *> const &list)
     {
         for (size_t i = list.size(); i-- > 0;)
@@ -265,6 +279,12 @@ class IRNNv2Layer : public ILayer {
     std::map<key, Weights> weights_;
     std::vector<sinter_layer *> made_, outputs_; /* outputs_: a layer that is each output, whatever is behind it */
 };
+
+inline void INetworkDefinition::make_stale()
+{
+    for (IRNNv2Layer *layer : stale_) layer->make();
+    stale_.clear();
+}
 
 inline IRNNv2Layer *INetworkDefinition::addRNNv2(ITensor &x, int32_t layers, int32_t size, int32_t longest,
                                                  RNNOperation op) noexcept

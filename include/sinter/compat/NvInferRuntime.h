@@ -296,12 +296,17 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     inline IExecutionContext *createExecutionContext(IRuntimeConfig *config) noexcept;
     /* Outputs have memory of their own. */
     char const *getAliasedInputTensor(char const *) const noexcept { return nullptr; }
-    /* Values of shape tensors have no ranges. */
-    int64_t const *getProfileTensorValuesV2(char const *, int32_t, OptProfileSelector) const noexcept
+    /* What IOptimizationProfile::setShapeValues gave; nullptr: nothing. */
+    int64_t const *getProfileTensorValuesV2(char const *name, int32_t profile, OptProfileSelector select) const noexcept
     {
-        return nullptr;
+        detail::shape_values const *const found = values_of(name, profile);
+        return found ? found->wide[static_cast<int>(select)].data() : nullptr;
     }
-    int32_t const *getProfileTensorValues(char const *, int32_t, OptProfileSelector) const noexcept { return nullptr; }
+    int32_t const *getProfileTensorValues(char const *name, int32_t profile, OptProfileSelector select) const noexcept
+    {
+        detail::shape_values const *const found = values_of(name, profile);
+        return found ? found->narrow[static_cast<int>(select)].data() : nullptr;
+    }
     uint32_t getTacticSources() const noexcept { return 0; }
     inline IEngineInspector *createEngineInspector() const noexcept;
     void destroy() noexcept { delete this; }
@@ -359,6 +364,11 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
 
   private:
+    detail::shape_values const *values_of(char const *name, int32_t profile) const noexcept
+    {
+        const auto found = values_->find({ name ? name : "", profile });
+        return found == values_->end() ? nullptr : &found->second;
+    }
     void find_shape_inputs() const
     {
         if (engine_.is_stripped()) return;
@@ -382,9 +392,16 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         io_ = std::make_shared<std::vector<sinter::io>>();
         debug_ = std::make_shared<std::vector<sinter::io>>();
+        values_ = std::make_shared<std::map<std::pair<std::string, int32_t>, detail::shape_values>>();
         layouts_ = std::make_shared<std::map<std::string, std::pair<detail::layout, std::string>>>();
         for (sinter::io const &io : engine_.values())
             if (!io.is_input && io.name == detail::IMPLICIT_BATCH) hidden_ = 1;
+            else if (!io.is_input && io.name.rfind(detail::VALUES_MARK, 0) == 0) {
+                detail::shape_values made;
+                std::string name;
+                const size_t profile = made.read(io.name, &name);
+                (*values_)[{ name, static_cast<int32_t>(profile) }] = std::move(made);
+            }
             else if (!io.is_input && io.name.rfind(detail::FORMAT_MARK, 0) == 0) {
                 const std::pair<std::string, detail::layout> made = detail::read_mark(io.name);
                 (*layouts_)[made.first] = { made.second, describe(*made.second.row) };
@@ -438,6 +455,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     int32_t hidden_ = 0, max_batch_ = 1;
     mutable std::once_flag are_shapes_found_;
     mutable std::set<std::string> shape_inputs_;
+    std::shared_ptr<std::map<std::pair<std::string, int32_t>, detail::shape_values>> values_;
 };
 
 } // namespace nvinfer1

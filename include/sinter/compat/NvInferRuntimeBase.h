@@ -239,6 +239,47 @@ inline Dims to_dims(int64_t const *dim, uint32_t rank)
 }
 inline Dims to_dims(sinter::dims const &dims) { return to_dims(dims.data(), static_cast<uint32_t>(dims.size())); }
 
+/* The values of an input that a profile has, as numbers of both sizes. An output of the engine, whose name begins with
+ * the mark, tells them: "[values] PROFILE MIN;OPT;MAX NAME", where lists have commas. */
+inline constexpr char VALUES_MARK[] = "[values] ";
+struct shape_values {
+    std::vector<int64_t> wide[3];
+    std::vector<int32_t> narrow[3];
+
+    void put(int which, std::vector<int64_t> values)
+    {
+        narrow[which].clear();
+        for (const int64_t v : values) narrow[which].push_back(static_cast<int32_t>(v));
+        wide[which] = std::move(values);
+    }
+    std::string text(size_t profile, std::string const &name) const
+    {
+        std::string made = VALUES_MARK + std::to_string(profile) + " ";
+        for (int k = 0; k < 3; k++) {
+            if (k) made += ";";
+            for (size_t i = 0; i < wide[k].size(); i++) made += (i ? "," : "") + std::to_string(wide[k][i]);
+        }
+        return made + " " + name;
+    }
+    /* Reads a text; *name: of the input. */
+    size_t read(std::string const &mark, std::string *name)
+    {
+        char *at = nullptr;
+        const size_t profile = std::strtoul(mark.c_str() + sizeof VALUES_MARK - 1, &at, 10);
+        for (int k = 0; k < 3 && *at; k++) {
+            std::vector<int64_t> list;
+            at++;
+            while (*at && *at != ';' && *at != ' ') {
+                list.push_back(std::strtoll(at, &at, 10));
+                if (*at == ',') at++;
+            }
+            put(k, std::move(list));
+        }
+        *name = *at ? at + 1 : "";
+        return profile;
+    }
+};
+
 /* A network with an implicit batch has it as axis 0 of every tensor, which is not shown. An output of this name is how
  * its engine tells. */
 inline constexpr char IMPLICIT_BATCH[] = "[implicit batch]";

@@ -33,7 +33,8 @@ class IOptimizationProfile:
         return list(self.shapes[input]) if input in self.shapes else []
 
     def set_shape_input(self, input, min, opt, max):
-        """Sets the range of an input's values, from which shapes are computed. It is not needed here: any values serve."""
+        """Sets the range of an input's values, from which shapes are computed: ICudaEngine.get_tensor_profile_values has it again. It is
+        not needed here: any values serve."""
         self.values[input] = tuple(list(map(int, v)) for v in (min, opt, max))
 
     def get_shape_input(self, input):
@@ -303,7 +304,7 @@ class Builder(Managed, Reporter):
             options["progress"] = Progress(config.progress_monitor)
         try:
             with self._timing_cache(config, options):
-                plan = network._build(options)
+                plan = network._build(options, config.profiles)
         finally:
             if config.progress_monitor is not None:
                 options["progress"].finish()
@@ -347,6 +348,9 @@ class Builder(Managed, Reporter):
         if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
             self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
                      "engine for each")
+        if config.algorithm_selector is not None:
+            self.say(Severity.WARNING, "algorithm_selector changes nothing: kernels are chosen by their times, which a timing cache keeps "
+                     "(IBuilderConfig.create_timing_cache) and can change (ITimingCache.update)")
         set_types = [layer.name for layer in network._net.layers if layer.precision is not None]
         if set_types and not (config.flags & KEEPS_PRECISIONS):
             self.say(Severity.WARNING, f"the precisions of {len(set_types)} layers ({', '.join(set_types[:3])}) change nothing: set "

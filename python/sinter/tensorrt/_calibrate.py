@@ -48,6 +48,9 @@ def _shapes(network, config):
     made = {}
     for i in range(network.num_inputs):
         tensor = network.get_input(i)
+        if network._hidden:
+            made[tensor.name] = (config.int8_calibrator.get_batch_size(), *tensor.shape)
+            continue
         usual = profile.shapes[tensor.name][1] if profile is not None and tensor.name in profile.shapes else None
         made[tensor.name] = tuple(d if d >= 0 else usual[k] if usual is not None else config.int8_calibrator.get_batch_size()
                                   if k == 0 else 1 for k, d in enumerate(tensor.shape))

@@ -29,7 +29,7 @@ def to_trt(dtype, name):
 
 
 # Begin the names of an engine's outputs that are debug tensors: those that were marked, and those that no step fused.
-DEBUG, UNFUSED = "[debug] ", "[unfused] "
+DEBUG, UNFUSED, VALUES, IMPLICIT = "[debug] ", "[unfused] ", "[values] ", "[implicit batch]"
 
 
 class NotAvailable(AttributeError, NotImplementedError):

@@ -106,9 +106,10 @@ class Maker:
             x = self.moved(x, rank + 1, rank - 1, channel)
         return x
 
-    def mark(self, layout, name):
+    def mark(self, text):
+        """An output that is there for its name."""
         self.layers.append(self.net.add("identity", self.numbers(0)))
-        self.layers[-1].output.name = layout.text(name)
+        self.layers[-1].output.name = text
         self.net.mark_output(self.layers[-1].output)
         return self.layers[-1].output
 
@@ -118,13 +119,26 @@ class Maker:
 
 
 @contextlib.contextmanager
+def said(net, texts):
+    """The network with outputs that are there for their names, for one build."""
+    maker = Maker(net)
+    marks = [maker.mark(text) for text in texts]
+    try:
+        yield
+    finally:
+        for tensor in marks:
+            net.mark_output(tensor, False)
+        maker.remove()
+
+
+@contextlib.contextmanager
 def stored(net, layouts):
     """The network with inputs and outputs as they lie in memory, for one build. layouts: tensor -> Layout."""
     maker, undo = Maker(net), []
     outputs = net.outputs if any(t.is_output for t in layouts) else []
     try:
         for tensor, layout in layouts.items():
-            undo.append((net.mark_output, maker.mark(layout, tensor.name), False))
+            undo.append((net.mark_output, maker.mark(layout.text(tensor.name)), False))
             if not tensor.is_input:
                 continue
             shape, names = tuple(tensor.shape), tensor.dim_names

@@ -39,7 +39,7 @@ ATTENTION = {"causal": property(lambda self: self.causal_kind != CausalMaskKind.
 
 def softmax_axes(self):
     """The mask of axes. Upstream's default is the axis max(0, rank - 3)."""
-    return self.layer.get("axes") or 1 << max(0, len(self.get_input(0).shape) - 3)
+    return self._get("axes") or 1 << max(0, len(self.get_input(0).shape) - 3)
 
 
 # ---- dynamic quantisation ----
@@ -75,12 +75,12 @@ def set_compute_precision(self, dtype):
 # ---- shuffle ----
 
 def reshape_dims(self):
-    found = self.layer.get("reshape")
+    found = self._get("reshape")
     return Dims(found) if found or self._is_reshaped and self.get_input(1) is None else NoDims()
 
 
 def set_reshape_dims(self, dims):
-    self.layer.set("reshape", dims)
+    self._put("reshape", dims)
     self._is_reshaped = True
 
 
@@ -106,7 +106,7 @@ EXTRA = {
     "shuffle": {"reshape_dims": property(reshape_dims, set_reshape_dims), "_is_reshaped": False},
     "resize": {"align_corners": ALIGN_CORNERS},
     "attention": ATTENTION,
-    "softmax": {"axes": property(softmax_axes, lambda self, mask: self.layer.set("axes", mask))},
+    "softmax": {"axes": property(softmax_axes, lambda self, mask: self._put("axes", mask))},
     "dynamic_quantize": {"block_shape": property(block_shape, set_block_shape)},
     "normalization": {"compute_precision": property(lambda self: getattr(self, "_compute_precision", DataType.FLOAT), set_compute_precision),
                       "is_v2": property(lambda self: self.added_by == "normalization_v2")},

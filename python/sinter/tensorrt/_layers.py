@@ -4,7 +4,7 @@ arguments are called there; the library knows the kinds and their parameters."""
 from .. import _abi
 from .._network import kind_parameters
 from .._tensor import Tensor
-from . import _names
+from . import _batch, _names
 from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
 from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
@@ -123,7 +123,8 @@ def layer_property(kind, name):
 
     def set(self, value):
         for each in parameters:
-            self.layer.set(each, to_parameter(value))
+            has_parameter(self, each)
+            self._put(each, to_parameter(value))
     return property(lambda self: layer_value(self, parameters[0]), set)
 
 
@@ -135,9 +136,18 @@ def shown_weights(weights):
         return weights
 
 
-def layer_value(self, parameter):
+def has_parameter(self, name):
+    """The rows of the parameters; a node of a model that no kind of layer stands for has none."""
     rows = self.layer.parameters()
-    kind, value, k = rows[parameter][0], self.layer.get(parameter), _abi.ParamKind
+    if name not in rows:
+        raise AttributeError(f"layer '{self.name}' is the operator {self.operator} of the model, with inputs or attributes that a "
+                             f"{type(self).__name__} does not have: '{name}' cannot be read or set")
+    return rows
+
+
+def layer_value(self, parameter):
+    rows = has_parameter(self, parameter)
+    kind, value, k = rows[parameter][0], self._get(parameter), _abi.ParamKind
     if kind == k.CHOICE:
         enum = ENUM_OF.get((self.kind_name, parameter)) or ENUM_OF[parameter]
         return getattr(_names, enum)[value.upper()]
@@ -232,6 +242,9 @@ class INetworkDefinition(NetworkDefinition):
     LAYERS = BY_KIND
 
     def _add(self, kind, tensors, parameters):
+        self._take_batch(kind, tensors, parameters)
+        if self._hidden:
+            tensors, parameters = _batch.prepared(self._net, kind, tensors, parameters)
         if kind == "constant":
             shape, value = tuple(int(d) for d in parameters["shape"]), parameters["weights"]
             if value is None and 0 in shape:
@@ -257,7 +270,8 @@ class INetworkDefinition(NetworkDefinition):
 
     def add_fully_connected(self, input, num_outputs, kernel, bias=None):
         """A product of all elements of a batch's item, [N, C, ...], with a matrix [num_outputs, C * ...]: [N, num_outputs, 1, ...]."""
-        parameters = {"maps": num_outputs, "kernel_size": tuple(input.shape[2:]), "kernel": to_parameter(kernel),
+        front = 2 if self._is_explicit or len(input.tensor.shape) > 3 else 1              # without a batch: it is implicit
+        parameters = {"maps": num_outputs, "kernel_size": tuple(input.tensor.shape[front:]), "kernel": to_parameter(kernel),
                       "bias": to_parameter(bias)}
         made = self._add("convolution", [input.tensor], {name: value for name, value in parameters.items() if value is not None})
         self._made[made.layer] = found = IFullyConnectedLayer(self, made.layer)

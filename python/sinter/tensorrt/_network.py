@@ -9,9 +9,10 @@ from .._calibration import calibrate
 from .._library import Cancelled, Error, lib
 from .._network import Network
 from .._tensor import Tensor
-from ._core import DEBUG, FROM_TRT, UNFUSED, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt
+from . import _batch
+from ._core import (DEBUG, FROM_TRT, IMPLICIT, UNFUSED, VALUES, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt)
 from ._plugin_bridge import Bridges
-from ._formats import layout_of, stored
+from ._formats import layout_of, put_shape, said, stored
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
@@ -41,10 +42,13 @@ class ITensor:
     broadcast_across_batch = kept("broadcast_across_batch", False)
 
     name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
-    shape = property(lambda self: Dims(self.tensor.shape), lambda self, shape: setattr(self.tensor, "shape", shape))
+    shape = property(lambda self: Dims(self.tensor.shape[self.network._hidden:]), lambda self, shape: self._set_shape(shape))
     dtype = property(lambda self: to_trt(self.tensor.dtype, self.name), lambda self, dtype: self._set_type(dtype))
     is_network_input = property(lambda self: self.tensor.is_input)
     is_network_output = property(lambda self: self.tensor.is_output)
+
+    def _set_shape(self, shape):
+        self.tensor.shape = (*self.tensor.shape[:self.network._hidden], *shape)
 
     def _set_type(self, dtype):
         """Of an input its type; of another tensor the type behind its layer."""
@@ -136,6 +140,19 @@ class ILayer:
             self.network.say(Severity.WARNING, f"the precision {self._other_precision.name} of layer '{self.name}' changes nothing: FLOAT, HALF "
                                                "and BF16 are constraints, INT8 is one of convolutions and matrix products")
 
+    def _put(self, parameter, value):
+        """Sets a parameter, to what the script says of axes behind an implicit batch."""
+        if not self.network._hidden:
+            self.layer.set(parameter, value)
+        elif (self.kind_name, parameter) == ("resize", "size"):
+            self.layer.set_input(1, _batch.batch_and(self.network._net, self.layer.inputs[0], value))
+        else:
+            self.layer.set(parameter, _batch.given(self.kind_name, parameter, value))
+
+    def _get(self, parameter):
+        value = self.layer.get(parameter)
+        return _batch.shown(self.kind_name, parameter, value) if self.network._hidden else value
+
     def reset_precision(self):
         self.layer.precision = self._other_precision = None
 
@@ -194,7 +211,7 @@ def address_of(weights):
 class NetworkDefinition(Managed, Reporter):
     """A network: OnnxParser fills it, layers are added and changed."""
     ATTRIBUTES = "builder flags"
-    has_implicit_batch_dimension = False
+    has_implicit_batch_dimension = property(lambda self: self._hidden != 0)
     has_explicit_precision = False
     LAYERS = {}                         # kind -> class
 
@@ -208,12 +225,13 @@ class NetworkDefinition(Managed, Reporter):
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
-        self._marks_unfused = False
+        self._stale = {}                                    # layers with weights that are not in the network yet
+        self._marks_unfused, self._hidden = False, 0        # 1: axis 0 of each tensor is an implicit batch
         self.name, self._sized, self._kept = "Unnamed Network 0", None, {}
 
     def get_flag(self, flag):
         if flag == NetworkDefinitionCreationFlag.EXPLICIT_BATCH:
-            return True
+            return not self._hidden
         return bool(self.flags >> int(flag) & 1)
 
     name = property(lambda self: self._net.name, lambda self, name: setattr(self._net, "name", name))
@@ -240,6 +258,9 @@ class NetworkDefinition(Managed, Reporter):
 
     def _profiles(self, profiles):
         inputs = {io.name: io for io in _build.model_inputs(self._net) if io.is_input}
+        if self._hidden:
+            most = self.builder.max_batch_size
+            return [{name: tuple((n, *io.shape[1:]) for n in (1, most, most)) for name, io in inputs.items()}]
         made = []
         for shapes in profiles or [{}]:
             ranges = {}
@@ -257,6 +278,7 @@ class NetworkDefinition(Managed, Reporter):
 
     def _problem(self):
         """The exception with which the import of the network fails, or None."""
+        self._refresh()
         free = {n for t in self._net.inputs for n in t.dim_names if n}
 
         def only_import(phase, done):
@@ -270,7 +292,15 @@ class NetworkDefinition(Managed, Reporter):
             return e
         return None
 
-    def _build(self, options):
+    def _build(self, options, profiles=()):
+        """A plan. profiles: the IOptimizationProfiles, whose values of inputs the engine tells."""
+        self._refresh()
+        texts = [f"{VALUES}{i} {';'.join(','.join(map(str, v)) for v in values)} {name}" for i, p in enumerate(profiles)
+                 for name, values in p.values.items()]
+        with said(self._net, texts + [IMPLICIT] * self._hidden):
+            return self._build_stored(options)
+
+    def _build_stored(self, options):
         layouts = {tensor: layout_of(tensor, value) for (tensor, name), value in self._kept.items()
                    if name == "allowed_formats" and (tensor.is_input or tensor.is_output)}
         layouts = {tensor: layout for tensor, layout in layouts.items() if layout is not None}
@@ -353,7 +383,12 @@ class NetworkDefinition(Managed, Reporter):
             for tensor in outputs if narrow else ():
                 self._net.mark_output(tensor)
 
+    def _refresh(self):
+        for layer in list(self._stale):
+            layer._make()
+
     def _calibrate(self, batches, **options):
+        self._refresh()
         return calibrate(self._net, batches, **options)
 
     def _dynamic_ranges(self):
@@ -384,8 +419,25 @@ class NetworkDefinition(Managed, Reporter):
     # ---- inputs and outputs ----
 
     def add_input(self, name, dtype, shape):
-        """An input; -1 is a free size, for which optimization profiles give ranges."""
-        return self._wrap(self._net.add_input(name, FROM_TRT[dtype], tuple(shape)))
+        """An input; -1 is a free size, for which optimization profiles give ranges. A network without EXPLICIT_BATCH has an implicit
+        batch if the builder was given a max_batch_size, as TensorRT 10's cannot be."""
+        if not self.num_inputs and not self._is_explicit and "max_batch_size" in self.builder.__dict__:
+            self._hidden = 1
+        dims, names = tuple(shape), (None,) * len(tuple(shape))
+        if self._hidden:
+            dims, names = (-1, *dims), ("batch", *names)
+        return self._wrap(self._net.add_input(name, FROM_TRT[dtype], dims, names))
+
+    _is_explicit = property(lambda self: bool(self.flags >> int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH) & 1))
+
+    def _take_batch(self, kind, tensors, parameters):
+        """An input [C, H, W] of a window of two axes: the network has an implicit batch, unless it was made with another one."""
+        if self._hidden or self._is_explicit or any(layer.kind.name.lower() not in _batch.ANY_RANK for layer in self._net.layers):
+            return
+        if _batch.is_one_axis_short(kind, tensors, parameters):
+            self._hidden = 1
+            for tensor in self._net.inputs:
+                put_shape(tensor, (-1, *tensor.shape), ("batch", *tensor.dim_names))
 
     def mark_output(self, tensor):
         self._net.mark_output(tensor.tensor)

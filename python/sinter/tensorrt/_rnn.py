@@ -66,7 +66,7 @@ class IRNNv2Layer(ILayer):
         if gate not in GATES[self.op]:
             raise ValueError(f"{self.op} has the gates {', '.join(g.name for g in GATES[self.op])}, not {gate.name}")
         self._weights[what, layer_index, gate, bool(is_w)] = numpy().array(Weights(given).numpy())
-        self._make()
+        self.network._stale[self] = None            # a build makes the operators: a stack has many weights
 
     def _stacked(self, what, layers, is_w, width):
         """[directions, gates * H, width] of these layers; zeros where nothing is set yet."""
@@ -116,6 +116,7 @@ class IRNNv2Layer(ILayer):
         return self._op("Reshape", result, self._op("Concat", first, last, axis=0)[0])[0]
 
     def _make(self):
+        self.network._stale.pop(self, None)
         net, np, old = self.network._net, numpy(), self._made
         directions = 2 if self.direction == RNNDirection.BIDIRECTION else 1
         while len(self._outputs) < self.num_outputs:

@@ -15,7 +15,7 @@ from .._host_device import device as host_device
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
-from ._core import DEBUG, UNFUSED, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._core import DEBUG, IMPLICIT, UNFUSED, VALUES, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
 from ._inspector import EngineInspector, layer_names, profile_suffix
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._formats import LINEAR, MARK, read_mark
@@ -26,6 +26,9 @@ from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStr
 VERBOSITY = {Detail.ALL: ProfilingVerbosity.DETAILED, Detail.NAMES: ProfilingVerbosity.LAYER_NAMES_ONLY,
              Detail.NONE: ProfilingVerbosity.NONE}
 FLOAT_WORDS = {"FLOAT": "FP32", "HALF": "FP16"}
+
+
+SAID = DEBUG, UNFUSED, MARK, VALUES, IMPLICIT           # begin the names of outputs that scripts do not see
 
 
 def read_stream(reader):
@@ -121,8 +124,6 @@ class IRuntimeConfig:
 class ICudaEngine(Managed, Reporter):
     """An engine. It is used by the names of tensors, or by bindings: numbers of inputs and outputs, as versions before 10 did;
     the bindings of profile p begin at p * num_io_tensors."""
-    has_implicit_batch_dimension = False
-    max_batch_size = 1
     engine_capability = EngineCapability.STANDARD
     hardware_compatibility_level = HardwareCompatibilityLevel.NONE
     profiling_verbosity = property(lambda self: VERBOSITY[self._engine.detail])
@@ -133,7 +134,9 @@ class ICudaEngine(Managed, Reporter):
     def __init__(self, engine, logger, maker=None):
         self._engine, self.logger, self._maker = engine, logger, maker
         names = [io.name for io in engine.inputs + engine.outputs]
-        self._names = [name for name in names if not name.startswith((DEBUG, UNFUSED, MARK))]
+        self._names = [name for name in names if not name.startswith(SAID)]
+        self._hidden = int(IMPLICIT in names)               # 1: axis 0 of each tensor is an implicit batch
+        self._values = [name[len(VALUES):].split(" ", 2) for name in names if name.startswith(VALUES)]
         self._layouts = dict(read_mark(name) for name in names if name.startswith(MARK))
         self._debug, self._unfused = ([name[len(mark):] for name in names if name.startswith(mark)] for mark in (DEBUG, UNFUSED))
         self._bindings = {name + profile_suffix(p): name for p in range(engine.profile_count) for name in self._names}
@@ -177,6 +180,8 @@ class ICudaEngine(Managed, Reporter):
     # ---- the engine as a whole ----
 
     name = property(lambda self: self._engine.info["model"])
+    has_implicit_batch_dimension = property(lambda self: self._hidden != 0)
+    max_batch_size = property(lambda self: self._engine.inputs[0].max[0] if self._hidden else 1)
     num_io_tensors = property(lambda self: len(self._names))
     num_bindings = property(lambda self: len(self._names) * self._engine.profile_count)
     num_optimization_profiles = property(lambda self: self._engine.profile_count)
@@ -270,7 +275,7 @@ class ICudaEngine(Managed, Reporter):
 
     def _shown(self, name, shape):
         """The sizes of a tensor that has these in memory."""
-        return Dims(self._layouts[name].shown(shape) if name in self._layouts else shape)
+        return Dims(self._layouts[name].shown(shape) if name in self._layouts else shape[self._hidden:])
 
     def get_tensor_shape(self, name):
         io = self._known(name)
@@ -289,6 +294,10 @@ class ICudaEngine(Managed, Reporter):
         raise ValueError(f"the engine has no input '{name}'")
 
     def get_tensor_profile_values(self, name, profile_index):
+        """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none."""
+        for profile, values, of in self._values:
+            if of == self._known(name).name and int(profile) == profile_index:
+                return [tuple(map(int, filter(None, part.split(",")))) for part in values.split(";")]
         return []
 
     def get_tensor_format(self, name, profile_index=0):
@@ -361,7 +370,7 @@ class ICudaEngine(Managed, Reporter):
         return tuple(self.get_tensor_profile_shape(self._known(binding).name, profile_index))
 
     def get_profile_shape_input(self, profile_index, binding):
-        return []
+        return self.get_tensor_profile_values(binding, profile_index)
 
     def get_location(self, name):
         return self.get_tensor_location(name)
@@ -409,7 +418,18 @@ class IExecutionContext(Managed, Reporter):
         self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
         self._found, self._listener, self._debugged = {}, None, set()
         self._values = {}                                      # values that set_shape_input gave
+        if engine._hidden:
+            self._set_batch(1)
         self._context(0)                                       # memory is there from the start
+
+    def _set_batch(self, size):
+        """The batch of the next runs, where it is implicit."""
+        most = self.engine.max_batch_size
+        if self.engine._hidden and not 1 <= size <= most:
+            return self.fail(f"the batch is {size}: the engine was built for 1 to {most}", False)
+        if self.engine._hidden:
+            self._shapes = {io.name: (int(size), *io.shape[1:]) for io in self.engine._engine.inputs}
+        return True
 
     def _context(self, stream):
         """The sinter.Context of a stream. The engine's weights may have been replaced since the last run."""
@@ -613,10 +633,10 @@ class IExecutionContext(Managed, Reporter):
         return bound is not None and self._enqueue(bound, int(stream_handle))
 
     def execute(self, batch_size=1, bindings=()):
-        return self.execute_v2(bindings)
+        return self._set_batch(batch_size) and self.execute_v2(bindings)
 
     def execute_async(self, batch_size=1, bindings=(), stream_handle=0, input_consumed=None):
-        return self.execute_async_v2(bindings, stream_handle)
+        return self._set_batch(batch_size) and self.execute_async_v2(bindings, stream_handle)
 
     def execute_async_v3(self, stream_handle):
         """Runs with the addresses of set_tensor_address, on a stream. False after a failure."""
@@ -659,7 +679,7 @@ class IExecutionContext(Managed, Reporter):
             results = self._infer(shapes, context)
             late = []
             for io in self.engine._engine.outputs:
-                if io.name.startswith((DEBUG, UNFUSED, MARK)):
+                if io.name.startswith(SAID):
                     context.set_output(io.name, None)
                     continue
                 dims = results[io.name]
