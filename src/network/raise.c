@@ -502,7 +502,8 @@ static int64_t bound(int64_t at, int64_t n, int64_t least, int64_t most)
     return at < least ? least : at > most ? most : at;
 }
 
-/* Appends the part of an axis of size n that number k of the lists takes; n < 0: it is not known. False: no numbers say it. */
+/* Appends the part of an axis of size n that number k of the lists takes; n < 0: it is not known. False: no numbers say
+ * it. */
 static bool slice_axis(raising *r, const attr_ints *list, int64_t k, int64_t n, attr_ints *out)
 {
     int64_t step = has_input(r, 4) ? list[3].at[k] : 1;
@@ -511,14 +512,16 @@ static bool slice_axis(raising *r, const attr_ints *list, int64_t k, int64_t n, 
     const bool is_back = step < 0;
     const int64_t first = bound(list[0].at[k], n, 0, is_back ? n - 1 : n),
                   end = bound(list[1].at[k], n, is_back ? -1 : 0, is_back ? n - 1 : n);
-    const int64_t length = is_back ? first - end : end - first, count = n && length > 0 ? (length - 1) / llabs(step) + 1 : 0;
+    const int64_t length = is_back ? first - end : end - first,
+                  count = n && length > 0 ? (length - 1) / llabs(step) + 1 : 0;
     out[0].at[out[0].count++] = count ? first : 0;
     out[1].at[out[1].count++] = count;
     out[2].at[out[2].count++] = step;
     return true;
 }
 
-/* A slice by numbers, of axes whose sizes are known. Where other axes are not, the layer's lists have the sliced axes alone. */
+/* A slice by numbers, of axes whose sizes are known. Where other axes are not, the layer's lists have the sliced axes
+ * alone. */
 static sinter_layer *raise_slice(raising *r)
 {
     attr_ints list[4] = { { 0 } }, out[3] = { { 0 } }, axes = { 0 }; /* start, end, axis, step; start, size, stride */
@@ -563,8 +566,8 @@ static int64_t place(const char *word, const char *const *of, int64_t count)
 static sinter_layer *raise_resize(raising *r)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" },
-                            *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" },
-                            *const rounds[] = { "round_prefer_ceil", "round_prefer_floor", "floor", "ceil" };
+                             *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" },
+                             *const rounds[] = { "round_prefer_ceil", "round_prefer_floor", "floor", "ceil" };
     const int64_t mode = place(words(r, "mode", "nearest"), modes, COUNT_OF(modes)),
                   round = place(words(r, "nearest_mode", "round_prefer_floor"), rounds, COUNT_OF(rounds)),
                   where = place(words(r, "coordinate_transformation_mode", "half_pixel"), wheres, COUNT_OF(wheres));

@@ -222,12 +222,16 @@ static void products_and_names_of_kinds(void)
 /* Slices and resizes by numbers, of an input with fixed sizes and of one with a size that is free. */
 static void slices_and_resizes(void)
 {
-    static const char *const slices[] = { "{1} {9} {2}",        "{-3,1} {-1,99} {2,-1} {1,2}", "{5,-1} {-99,0} {2,1} {-2,-1}",
-                                          "{4} {2} {2}",        "{3} {-1} {-2} {9}",           "{0,9} {2,-7} {1,3} {2,-3}",
+    static const char *const slices[] = { "{1} {9} {2}",
+                                          "{-3,1} {-1,99} {2,-1} {1,2}",
+                                          "{5,-1} {-99,0} {2,1} {-2,-1}",
+                                          "{4} {2} {2}",
+                                          "{3} {-1} {-2} {9}",
+                                          "{0,9} {2,-7} {1,3} {2,-3}",
                                           "{-99,2} {-1,4} {3,1}" },
-                            *const modes[] = { "nearest", "linear", "cubic" },
-                            *const rounds[] = { "floor", "ceil", "round_prefer_floor", "round_prefer_ceil" },
-                            *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" };
+                             *const modes[] = { "nearest", "linear", "cubic" },
+                             *const rounds[] = { "floor", "ceil", "round_prefer_floor", "round_prefer_ceil" },
+                             *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" };
     static const char *const inputs[] = { "in x f32 2,4,6,5", "sym N 1 2 3; in x f32 N,4,6,5" };
     char text[256];
     for (uint32_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
@@ -238,7 +242,8 @@ static void slices_and_resizes(void)
     }
     for (uint32_t k = 0; k < 48; k++) {
         snprintf(text, sizeof text,
-                 "%s; y = Resize x - - {2,4,9,3} mode=%s nearest_mode=%s coordinate_transformation_mode=%s exclude_outside=%u; out y",
+                 "%s; y = Resize x - - {2,4,9,3} mode=%s nearest_mode=%s coordinate_transformation_mode=%s "
+                 "exclude_outside=%u; out y",
                  inputs[0], modes[k % 3], rounds[k / 3 % 4], wheres[k / 12], k & 1);
         same(text);
     }
@@ -364,9 +369,15 @@ static void damaged_models(void)
     free(m.model.at);
 }
 
-static const test tests[] = { T(residual_network),         T(transformer_block),
-                              T(quantised_network),        T(products_and_names_of_kinds),
-                              T(slices_and_resizes),       T(other_operators),          T(names_and_kinds),
-                              T(everything_that_is_wrong), T(a_model_that_is_changed),
-                              T(damaged_models),           { 0 } };
+static const test tests[] = { T(residual_network),
+                              T(transformer_block),
+                              T(quantised_network),
+                              T(products_and_names_of_kinds),
+                              T(slices_and_resizes),
+                              T(other_operators),
+                              T(names_and_kinds),
+                              T(everything_that_is_wrong),
+                              T(a_model_that_is_changed),
+                              T(damaged_models),
+                              { 0 } };
 TEST_MAIN(tests)
