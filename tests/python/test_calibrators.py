@@ -101,7 +101,7 @@ def build(calibrator=None, ranges=None, int8=True, profile=None, logger=None, fi
     if ranges and "x" in ranges:
         network.get_input(0).dynamic_range = ranges["x"]
     own = network._build
-    network._build = lambda options: own(dict(options, lower="always"))
+    network._build = lambda options, profiles: own(dict(options, lower="always"), profiles)
     plan = builder.build_serialized_network(network, config)
     return bytes(plan) if plan else None
 
