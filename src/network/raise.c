@@ -390,7 +390,9 @@ static sinter_layer *raise_reduce(raising *r) /* arg: sinter_reduction, plus 16 
     uint32_t rank;
     int64_t mask;
     const bool is_input = r->version >= (r->arg & 16 ? 13 : 18);
-    if (!shaped(r, 1, 2, 1, "axes keepdims") || !rank_of(r, 0, &rank) || !rank) return NULL;
+    if (!shaped(r, 1, 2, 1, "axes keepdims noop_with_empty_axes") || integer(r, "noop_with_empty_axes", 0) ||
+        !rank_of(r, 0, &rank) || !rank)
+        return NULL;
     const onnx_attr *a = attr(r, "axes", ONNX_INTS);
     if (is_input && has_input(r, 1) && !known_ints(r, 1, &axes)) return NULL;
     if (!is_input && a && a->ints.count > ATTR_INTS_MAX) return NULL;
@@ -562,7 +564,7 @@ static int64_t place(const char *word, const char *const *of, int64_t count)
     return count;
 }
 
-/* A resize by numbers: sizes or scales of all axes. */
+/* A resize by scales of all axes that are numbers, or by sizes, which may be computed. */
 static sinter_layer *raise_resize(raising *r)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" },
@@ -575,15 +577,21 @@ static sinter_layer *raise_resize(raising *r)
     attr_ints size = { 0 };
     double scale[SINTER_RANK_MAX];
     view v = { 0 };
-    if (!shaped(r, 1, 4, 1, "mode coordinate_transformation_mode nearest_mode cubic_coeff_a exclude_outside") ||
+    if (!shaped(r, 1, 4, 1,
+                "mode coordinate_transformation_mode nearest_mode cubic_coeff_a exclude_outside antialias "
+                "extrapolation_value keep_aspect_ratio_policy") ||
+        integer(r, "antialias", 0) || strcmp(words(r, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0 ||
         mode < 0 || round < 0 || where < 0 || !rank_of(r, 0, &rank) || !rank)
         return NULL;
     const bool has_scales = has_input(r, 2) && !(known(r, 2, &v) && !view_count(&v)), has_sizes = has_input(r, 3);
-    if (has_scales == has_sizes || (has_sizes && (!known_ints(r, 3, &size) || size.count != rank))) return NULL;
+    const bool is_known = has_sizes && known_ints(r, 3, &size);
+    if (has_scales == has_sizes || (is_known && size.count != rank)) return NULL;
     if (has_scales && (!known(r, 2, &v) || v.dtype != SINTER_DTYPE_F32 || view_count(&v) != rank)) return NULL;
     for (uint32_t i = 0; has_scales && i < rank; i++) scale[i] = dtype_load_f64(v.dtype, v.data, i);
-    sinter_layer *layer = make(r, SINTER_LAYER_RESIZE, 1);
-    if (has_sizes) set_list(r, layer, "size", size.at, size.count);
+    sinter_network_tensor *in[2] = { tensor(r, 0), has_sizes && !is_known ? tensor(r, 3) : NULL };
+    sinter_layer *layer =
+        r->is_wrong ? NULL : network_make(r->s->net, r->s->e, SINTER_LAYER_RESIZE, in, in[1] ? 2 : 1, 0);
+    if (is_known) set_list(r, layer, "size", size.at, size.count);
     if (has_scales && layer && network_set_reals(layer, r->s->e, "scales", scale, rank)) r->is_wrong = true;
     set(r, layer, "mode", mode);
     set(r, layer, "nearest_rounding", round);

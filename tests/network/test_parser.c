@@ -242,9 +242,10 @@ static void slices_and_resizes(void)
     }
     for (uint32_t k = 0; k < 48; k++) {
         snprintf(text, sizeof text,
-                 "%s; y = Resize x - - {2,4,9,3} mode=%s nearest_mode=%s coordinate_transformation_mode=%s "
+                 "%s; s = Abs {2,4,9,3}; y = Resize x - - %s antialias=0 mode=%s nearest_mode=%s "
+                 "coordinate_transformation_mode=%s "
                  "exclude_outside=%u; out y",
-                 inputs[0], modes[k % 3], rounds[k / 3 % 4], wheres[k / 12], k & 1);
+                 inputs[0], k & 4 ? "s" : "{2,4,9,3}", modes[k % 3], rounds[k / 3 % 4], wheres[k / 12], k & 1);
         same(text);
     }
 }

@@ -434,6 +434,17 @@ def test_operators_that_are_no_layer_of_a_kind():
     cut.__class__ = trt.ISliceLayer
     rig.raises(AttributeError, getattr, cut, "start", says="operator Slice")
     rig.raises(AttributeError, setattr, cut, "stride", (1,), says="operator Slice")
+    path = rig.FOLDER / "scaled.onnx"
+    ob.write_model(path, ob.node("Celu", ["x"], "y") + ob.node("Flatten", ["y"], "z", ob.integer("axis", 0)) +
+                   b"".join(ob.data(11 if name == "x" else 12, ob.value(name, dims)) for name, dims in (("x", [2, 4]), ("z", [1, 8]))))
+    _, network = begin()
+    assert trt.OnnxParser(network, QUIET).parse(path.read_bytes())
+    for layer, kind in zip(network, (trt.IActivationLayer, trt.IShuffleLayer)):
+        was, layer.__class__ = layer.type, kind
+        assert was == layer.type                            # tools set the class, then print the type
+    rig.raises(AttributeError, getattr, layer, "reshape_dims", says="operator Flatten")
+    rig.raises(IndexError, network.get_layer, 2, says="the network has 2")
+    assert network[-1].name == "z" and network.num_layers == 2
 
 
 def test_values_of_profiles():

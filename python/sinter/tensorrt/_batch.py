@@ -15,8 +15,7 @@ ANY_RANK = ("activation", "unary", "scale", "constant")
 
 def is_one_axis_short(kind, tensors, parameters):
     """Has the input of a window [C, H, W], no batch?"""
-    window = parameters.get(WINDOWS.get(kind))
-    return window is not None and len(tensors[0].shape) == len(tuple(window)) + 1
+    return len(tensors[0].shape) == len(tuple(parameters[WINDOWS[kind]])) + 1
 
 
 def given(kind, parameter, value):

@@ -123,9 +123,11 @@ def layer_property(kind, name):
 
     def set(self, value):
         for each in parameters:
-            has_parameter(self, each)
             self._put(each, to_parameter(value))
-    return property(lambda self: layer_value(self, parameters[0]), set)
+    def get(self):
+        # A node of a model that no kind of layer stands for has a LayerType at least.
+        return ILayer.type.fget(self) if name == "type" and self.kind_name == "op" else layer_value(self, parameters[0])
+    return property(get, set)
 
 
 def shown_weights(weights):
@@ -136,18 +138,9 @@ def shown_weights(weights):
         return weights
 
 
-def has_parameter(self, name):
-    """The rows of the parameters; a node of a model that no kind of layer stands for has none."""
-    rows = self.layer.parameters()
-    if name not in rows:
-        raise AttributeError(f"layer '{self.name}' is the operator {self.operator} of the model, with inputs or attributes that a "
-                             f"{type(self).__name__} does not have: '{name}' cannot be read or set")
-    return rows
-
-
 def layer_value(self, parameter):
-    rows = has_parameter(self, parameter)
-    kind, value, k = rows[parameter][0], self._get(parameter), _abi.ParamKind
+    value, rows, k = self._get(parameter), self.layer.parameters(), _abi.ParamKind
+    kind = rows[parameter][0]
     if kind == k.CHOICE:
         enum = ENUM_OF.get((self.kind_name, parameter)) or ENUM_OF[parameter]
         return getattr(_names, enum)[value.upper()]

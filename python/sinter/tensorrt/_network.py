@@ -7,7 +7,7 @@ from .. import _build
 from .._abi import Dtype, LayerKind, ParamKind
 from .._calibration import calibrate
 from .._library import Cancelled, Error, lib
-from .._network import Network
+from .._network import Layer, Network
 from .._tensor import Tensor
 from . import _batch
 from ._core import (DEBUG, FROM_TRT, IMPLICIT, UNFUSED, VALUES, Dims, Managed, NotAvailable, Reporter, Weights, strict, to_trt)
@@ -140,8 +140,15 @@ class ILayer:
             self.network.say(Severity.WARNING, f"the precision {self._other_precision.name} of layer '{self.name}' changes nothing: FLOAT, HALF "
                                                "and BF16 are constraints, INT8 is one of convolutions and matrix products")
 
+    def _check(self, parameter):
+        """A node of a model that no kind of layer stands for has no parameters, whatever its __class__ was set to."""
+        if parameter not in self.layer.parameters():
+            raise AttributeError(f"layer '{self.name}' is the operator {self.operator} of the model, with inputs or attributes that a "
+                                 f"{type(self).__name__} does not have: '{parameter}' cannot be read or set")
+
     def _put(self, parameter, value):
         """Sets a parameter, to what the script says of axes behind an implicit batch."""
+        self._check(parameter)
         if not self.network._hidden:
             self.layer.set(parameter, value)
         elif (self.kind_name, parameter) == ("resize", "size"):
@@ -150,6 +157,7 @@ class ILayer:
             self.layer.set(parameter, _batch.given(self.kind_name, parameter, value))
 
     def _get(self, parameter):
+        self._check(parameter)
         value = self.layer.get(parameter)
         return _batch.shown(self.kind_name, parameter, value) if self.network._hidden else value
 
@@ -225,7 +233,7 @@ class NetworkDefinition(Managed, Reporter):
         self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable, self._debug = {}, {}, {}, set(), []
-        self._stale = {}                                    # layers with weights that are not in the network yet
+        self._stale, self._has_window = {}, False           # _stale: layers with weights that are not in the network yet
         self._marks_unfused, self._hidden = False, 0        # 1: axis 0 of each tensor is an implicit batch
         self.name, self._sized, self._kept = "Unnamed Network 0", None, {}
 
@@ -431,10 +439,12 @@ class NetworkDefinition(Managed, Reporter):
     _is_explicit = property(lambda self: bool(self.flags >> int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH) & 1))
 
     def _take_batch(self, kind, tensors, parameters):
-        """An input [C, H, W] of a window of two axes: the network has an implicit batch, unless it was made with another one."""
-        if self._hidden or self._is_explicit or any(layer.kind.name.lower() not in _batch.ANY_RANK for layer in self._net.layers):
+        """If the first window of two axes has an input [C, H, W], the network has an implicit batch, unless it was made with another one."""
+        if self._has_window or kind not in _batch.WINDOWS:
             return
-        if _batch.is_one_axis_short(kind, tensors, parameters):
+        self._has_window = True
+        if not self._hidden and not self._is_explicit and _batch.is_one_axis_short(kind, tensors, parameters) and \
+                all(layer.kind.name.lower() in _batch.ANY_RANK for layer in self._net.layers):
             self._hidden = 1
             for tensor in self._net.inputs:
                 put_shape(tensor, (-1, *tensor.shape), ("batch", *tensor.dim_names))
@@ -518,7 +528,7 @@ class NetworkDefinition(Managed, Reporter):
 
     num_inputs = property(lambda self: len(self._net.inputs))
     num_outputs = property(lambda self: len(self._net.outputs))
-    num_layers = property(lambda self: len(self._net.layers))
+    num_layers = property(lambda self: lib.sinter_network_layer_count(self._net.handle))
 
     def get_input(self, index):
         found = self._net.inputs
@@ -536,7 +546,10 @@ class NetworkDefinition(Managed, Reporter):
         return made
 
     def get_layer(self, index):
-        return self._plain(self._net.layers[index])
+        found = lib.sinter_network_layer(self._net.handle, index + self.num_layers if index < 0 else index)
+        if not found:
+            raise IndexError(f"there is no layer {index}: the network has {self.num_layers}")
+        return self._plain(Layer(self._net, found))
 
     def __len__(self):
         return self.num_layers
