@@ -405,4 +405,5 @@ def modules():
     top.__path__ = []
     for module in (driver, gpuarray, tools):
         module.__getattr__ = missing_from(module.__name__, "memory, copies, streams and events are; CUDA kernels need a GPU")
-    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)}
+    top.autoprimaryctx = autoinit
+    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)} | {"pycuda.autoprimaryctx": autoinit}

@@ -20,7 +20,7 @@ def install():
     """Registers the modules."""
     from . import _shim_cudart, _shim_pycuda, tensorrt
     sys.modules["tensorrt"] = sys.modules["tensorrt.tensorrt"] = tensorrt
-    for name in ("tensorrt_dispatch", "tensorrt_lean"):
+    for name in ("tensorrt_bindings", "tensorrt_dispatch", "tensorrt_lean"):
         sys.modules[name] = tensorrt
     tensorrt.tensorrt = tensorrt
     sys.modules["tensorrt.plugin"] = tensorrt.plugin

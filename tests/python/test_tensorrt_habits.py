@@ -303,6 +303,8 @@ def test_names_of_bindings():
     assert context.set_optimization_profile_async(1, 0) and context.set_binding_shape(2, (5, 4)) and context.get_binding_shape(3) == (5, 4)
     assert not context.set_optimization_profile_async(2, 0)
     assert recorder.texts == ["the engine has no optimization profile 2: 2 profiles are counted from 0"], recorder.texts
+    outputs = [name for name in engine if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT]
+    assert all(-1 not in shape for name in outputs for shape in engine.get_tensor_profile_shape(name, 1))   # common.py allocates by them
     rig.raises(ValueError, engine.get_tensor_profile_shape, "x", 5, says="no profile 5: 2 profiles are counted from 0")
     assert context.execute_v2([0]) is False and recorder.texts[-1] == "1 bindings, the engine has 2: x, y", recorder.texts
     engine.error_recorder = recorder

@@ -288,10 +288,10 @@ class ICudaEngine(Managed, Reporter):
         return TensorLocation.HOST if self._known(name).name in self._shape_inputs else TensorLocation.DEVICE
 
     def get_tensor_profile_shape(self, name, profile_index):
-        for io in self._engine.io(profile_index):
-            if io.name == name and io.is_input:
-                return [self._shown(name, s) for s in (io.min, io.opt, io.max)]
-        raise ValueError(f"the engine has no input '{name}'")
+        """[min, opt, max] of an input; of an output the shapes that it has with those of the inputs, for scripts that allocate by them."""
+        name, inputs = self._known(name).name, [io for io in self._engine.io(profile_index) if io.is_input]
+        return [self._shown(name, {**infer(self._engine, shapes), **shapes}[name])
+                for shapes in ({io.name: getattr(io, which) for io in inputs} for which in ("min", "opt", "max"))]
 
     def get_tensor_profile_values(self, name, profile_index):
         """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none."""

@@ -4,6 +4,7 @@ the device reads, allocations like arrays, arrays of the device, events, copies 
 import threading
 
 import numpy as np
+import pycuda.autoprimaryctx  # noqa: F401
 import pycuda.driver as cuda
 import pycuda.gpuarray as gpuarray
 from pycuda.tools import DeviceMemoryPool, clear_context_caches
