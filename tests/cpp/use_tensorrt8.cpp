@@ -177,6 +177,38 @@ static std::vector<int> classify(ICudaEngine &engine, const std::vector<float> &
     return found;
 }
 
+/* A network of an older program, which no macro says: the first window has an input without a batch. */
+static void implicit_batch()
+{
+    Unique<IBuilder> builder(createInferBuilder(logger));
+    Unique<INetworkDefinition> network(builder->createNetworkV2(0U));
+    Unique<IBuilderConfig> config(builder->createBuilderConfig());
+    ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims3(2, 2, 2));
+    ITensor *const positive = network->addActivation(*x, ActivationType::kRELU)->getOutput(0);
+    CHECK(!network->hasImplicitBatchDimension());
+    ITensor *const y = network->addPoolingNd(*positive, PoolingType::kMAX, DimsHW(2, 2))->getOutput(0);
+    CHECK(network->hasImplicitBatchDimension() && x->getDimensions().nbDims == 3 && y->getDimensions().nbDims == 3 &&
+          positive->getDimensions().d[0] == 2);
+    const float one[2] = { 1, 2 };
+    const Weights kernel{ DataType::kFLOAT, one, 2 };
+    ITensor *const sum = network->addFullyConnected(*y, 1, kernel, Weights{ DataType::kFLOAT, nullptr, 0 })->getOutput(0);
+    network->markOutput(*sum);
+    builder->setMaxBatchSize(3);
+    Unique<ICudaEngine> engine(builder->buildEngineWithConfig(*network, *config));
+    CHECK(engine && engine->getMaxBatchSize() == 3 && engine->getNbBindings() == 2);
+    if (!engine) return;
+    Unique<IExecutionContext> context(engine->createExecutionContext());
+    float in[16] = { 1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, 0, 9, 0, 0 }, out[2] = {};
+    void *bindings[2] = { in, out };
+    CHECK(context->execute(2, bindings) && out[0] == 4 + 2 * 8 && out[1] == 18);
+
+    Unique<INetworkDefinition> whole(
+        builder->createNetworkV2(1U << static_cast<uint32_t>(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
+    ITensor *const z = whole->addInput("z", DataType::kFLOAT, Dims3(2, 2, 2));
+    (void)whole->addPoolingNd(*z, PoolingType::kMAX, DimsHW(2, 2));
+    CHECK(!whole->hasImplicitBatchDimension());
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
@@ -204,6 +236,7 @@ int main(int argc, char **argv)
     CHECK(refitter->getMissingWeights(0, nullptr) == 0 && !refitter->unsetNamedWeights("none"));
     CHECK(classify(*other, image, 0, 1) == std::vector<int>(1, 7));
 
+    implicit_batch();
     CHECK(OldPlugin().isOld() && !OldPlugin().isNew());
     std::array<int, EnumMax<OptProfileSelector>()> selectors{};
     CHECK(selectors.size() == 3 && EnumMax<TensorFormat>() == 13 && EnumMax<BuilderFlag>() == 29 &&

@@ -145,18 +145,19 @@ class INetworkDefinition : public detail::reporter {
     }
     ADD(IConvolutionLayer, ConvolutionNd, (ITensor &x, int64_t maps, Dims const &kernel, Weights w, Weights bias),
         convolution,
-        edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+        windowed(x, kernel.nbDims), maps, detail::from(kernel), weights(w), weights(bias))
     ADD(IDeconvolutionLayer, DeconvolutionNd, (ITensor &x, int64_t maps, Dims const &kernel, Weights w, Weights bias),
-        deconvolution, edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+        deconvolution, windowed(x, kernel.nbDims), maps, detail::from(kernel), weights(w), weights(bias))
     ADD(IActivationLayer, Activation, (ITensor &x, ActivationType type), activation, edge(x),
         to<sinter_activation>(type))
-    ADD(IPoolingLayer, PoolingNd, (ITensor &x, PoolingType type, Dims const &window), pooling, edge(x),
+    ADD(IPoolingLayer, PoolingNd, (ITensor &x, PoolingType type, Dims const &window), pooling,
+        windowed(x, window.nbDims),
         to<sinter_pooling>(type), detail::from(window))
     ADD(IConvolutionLayer, Convolution, (ITensor &x, int64_t maps, DimsHW kernel, Weights w, Weights bias), convolution,
-        edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+        windowed(x, 2), maps, detail::from(kernel), weights(w), weights(bias))
     ADD(IDeconvolutionLayer, Deconvolution, (ITensor &x, int64_t maps, DimsHW kernel, Weights w, Weights bias),
-        deconvolution, edge(x), maps, detail::from(kernel), weights(w), weights(bias))
-    ADD(IPoolingLayer, Pooling, (ITensor &x, PoolingType type, DimsHW window), pooling, edge(x),
+        deconvolution, windowed(x, 2), maps, detail::from(kernel), weights(w), weights(bias))
+    ADD(IPoolingLayer, Pooling, (ITensor &x, PoolingType type, DimsHW window), pooling, windowed(x, 2),
         to<sinter_pooling>(type), detail::from(window))
     ADD(IPaddingLayer, Padding, (ITensor &x, DimsHW pre, DimsHW post), padding, edge(x), detail::from(pre),
         detail::from(post).data())
@@ -499,6 +500,23 @@ class INetworkDefinition : public detail::reporter {
         for (int32_t i = 0; i < count; i++) made.emplace_back(t[i] ? t[i]->get() : nullptr);
         return made;
     }
+    /* If the first window of two axes gets [C, H, W], in a network that no flag gives a batch axis, the batch is implicit,
+     * as before TensorRT 10. Layers before it may not be of a kind that has axes. */
+    sinter::edge windowed(ITensor &x, int32_t axes)
+    {
+        const bool is_first = !has_window_;
+        has_window_ = true;
+        if (!is_first || hidden_ || flags_ >> int(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH) & 1 ||
+            x.getDimensions().nbDims != axes + 1)
+            return edge(x);
+        for (int32_t i = 0; i < getNbLayers(); i++) {
+            const sinter_layer_kind kind = sinter_layer_get_kind(sinter_network_layer(net_.get(), static_cast<uint32_t>(i)));
+            if (kind != SINTER_LAYER_ACTIVATION && kind != SINTER_LAYER_UNARY && kind != SINTER_LAYER_SCALE) return edge(x);
+        }
+        hidden_ = 1;
+        for (auto const &t : tensors_) t.second->hide_batch();
+        return edge(x);
+    }
     static bool is_same(sinter_weights const &a, Weights const &b)
     {
         const size_t bits = sinter_dtype_bits(a.dtype) * static_cast<size_t>(a.count);
@@ -520,8 +538,9 @@ class INetworkDefinition : public detail::reporter {
         return made;
     }
     /* The last two sizes of a tensor that a fully connected layer reads. */
-    static sinter::dims plane(ITensor const &x)
+    sinter::dims plane(ITensor &x)
     {
+        (void)windowed(x, 2);
         const sinter_network_shape s = edge(x).shape();
         if (s.rank < 4 || s.dim[s.rank - 2] < 1 || s.dim[s.rank - 1] < 1)
             throw sinter::error(SINTER_UNSUPPORTED,
@@ -573,6 +592,7 @@ class INetworkDefinition : public detail::reporter {
     size_t libraries_ = 0;
     sinter::network net_;
     int32_t hidden_; /* 1: the batch is axis 0 of all tensors, and not shown */
+    bool has_window_ = false;
     std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> tensors_;
     std::map<sinter_layer *, std::unique_ptr<ILayer>> layers_;
     std::vector<void const *> given_;               /* weights of the layer that is being made */

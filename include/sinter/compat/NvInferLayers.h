@@ -163,6 +163,15 @@ class ITensor : public detail::reporter {
     void setAllowedFormats(TensorFormats formats) noexcept { formats_ = formats; }
     TensorFormats getAllowedFormats() const noexcept { return formats_; }
     sinter_network_tensor *get() const { return c_; }
+    /* The network turned out to have an implicit batch. */
+    void hide_batch() noexcept
+    {
+        const Dims shown = getDimensions();
+        hidden_ = 1;
+        if (!isNetworkInput()) return;
+        setDimensions(shown);
+        setDimensionName(0 - hidden_, "batch");
+    }
     /* Are the floats of this tensor 8-bit numbers in the program's memory? */
     bool is_quantized() const { return is_quantized_; }
 

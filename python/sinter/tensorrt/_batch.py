@@ -10,7 +10,7 @@ PERMUTATIONS = {("shuffle", "first_transpose"), ("shuffle", "second_transpose")}
 IN_FRONT = {("shuffle", "reshape"): 0, ("resize", "scales"): 1, ("constant", "shape"): 1}       # the batch's entry in a list
 REFUSED = ("shape", "fill", "einsum", "squeeze", "unsqueeze", "nms", "non_zero", "gather", "scatter", "one_hot", "cumulative")
 WINDOWS = {"convolution": "kernel_size", "deconvolution": "kernel_size", "pooling": "window_size"}
-ANY_RANK = ("activation", "unary", "scale", "constant")
+ANY_RANK = ("activation", "unary", "scale")
 
 
 def is_one_axis_short(kind, tensors, parameters):
