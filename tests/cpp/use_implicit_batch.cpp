@@ -637,6 +637,7 @@ int main()
     Unique<IBuilder> builder(createInferBuilder(logger));
     Unique<INetworkDefinition> network(builder->createNetworkV2(0U));
     ITensor *const x = network->addInput("x", DataType::kFLOAT, DimsCHW{ 2, 3, 4 });
+    static_assert(sizeof(Dims().d[0]) == 4, "sizes are as wide as they were");
     CHECK(DimsCHW(2, 3, 4).c() == 2 && DimsCHW(2, 3, 4).w() == 4);
     CHECK(!network->addShape(*x) && logger.errors.find("addShape") != std::string::npos);
     logger.errors.clear();

@@ -103,7 +103,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         int64_t stride = 1;
         for (int32_t i = made.nbDims - 1; i >= 0; i--) {
             const int64_t size = made.d[i];
-            made.d[i] = stride;
+            made.d[i] = static_cast<dim_size>(stride);
             stride *= size > 0 ? size : 1;
         }
         return made;

@@ -315,7 +315,7 @@ class ILayer : public detail::reporter {
         Dims made = get_dims(name);
         if (made.nbDims != 0) return made;
         made.nbDims = get_dims(window).nbDims;
-        for (int32_t i = 0; i < made.nbDims; i++) made.d[i] = initial;
+        for (int32_t i = 0; i < made.nbDims; i++) made.d[i] = static_cast<dim_size>(initial);
         return made;
     }
     void put_weights(char const *name, Weights const &w) const noexcept

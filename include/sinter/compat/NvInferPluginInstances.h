@@ -162,7 +162,7 @@ class instance_of_items : public instance_v2 {
                 throw sinter::error(SINTER_UNSUPPORTED,
                                     "axis " + std::to_string(k + 1) + " of input " + std::to_string(input) +
                                         " is free: only IPluginV2DynamicExt and IPluginV3 take that");
-            made.d[k] = d.d[k + 1]->getConstantValue();
+            made.d[k] = static_cast<dim_size>(d.d[k + 1]->getConstantValue());
         }
         return made;
     }

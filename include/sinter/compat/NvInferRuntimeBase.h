@@ -89,12 +89,18 @@ class IVersionedInterface {
 
 /* What TensorRT 7 said of each axis. Nothing follows from it. */
 enum class DimensionType : int32_t { kSPATIAL = 0, kCHANNEL = 1, kINDEX = 2, kSEQUENCE = 3 };
+/* As wide as in the version that the program is for. */
+#if NV_TENSORRT_MAJOR < 10
+using dim_size = int32_t;
+#else
+using dim_size = int64_t;
+#endif
 /* Sizes; -1 where a size is not known. */
 class Dims64 {
   public:
     static constexpr int32_t MAX_DIMS = 8;
     int32_t nbDims = 0;
-    int64_t d[MAX_DIMS] = {};
+    dim_size d[MAX_DIMS] = {};
 #if NV_TENSORRT_MAJOR < 8
     DimensionType type[MAX_DIMS] = {};
 #endif
@@ -103,7 +109,7 @@ using Dims = Dims64;
 class Dims2 : public Dims {
   public:
     Dims2() : Dims2(0, 0) {}
-    Dims2(int64_t a, int64_t b)
+    Dims2(dim_size a, dim_size b)
     {
         nbDims = 2;
         d[0] = a;
@@ -113,16 +119,16 @@ class Dims2 : public Dims {
 class DimsHW : public Dims2 {
   public:
     DimsHW() = default;
-    DimsHW(int64_t height, int64_t width) : Dims2(height, width) {}
-    int64_t &h() { return d[0]; }
-    int64_t &w() { return d[1]; }
-    int64_t h() const { return d[0]; }
-    int64_t w() const { return d[1]; }
+    DimsHW(dim_size height, dim_size width) : Dims2(height, width) {}
+    dim_size &h() { return d[0]; }
+    dim_size &w() { return d[1]; }
+    dim_size h() const { return d[0]; }
+    dim_size w() const { return d[1]; }
 };
 class Dims3 : public Dims2 {
   public:
     Dims3() : Dims3(0, 0, 0) {}
-    Dims3(int64_t a, int64_t b, int64_t c) : Dims2(a, b)
+    Dims3(dim_size a, dim_size b, dim_size c) : Dims2(a, b)
     {
         nbDims = 3;
         d[2] = c;
@@ -131,17 +137,17 @@ class Dims3 : public Dims2 {
 class DimsCHW : public Dims3 {
   public:
     using Dims3::Dims3;
-    int64_t &c() { return d[0]; }
-    int64_t &h() { return d[1]; }
-    int64_t &w() { return d[2]; }
-    int64_t c() const { return d[0]; }
-    int64_t h() const { return d[1]; }
-    int64_t w() const { return d[2]; }
+    dim_size &c() { return d[0]; }
+    dim_size &h() { return d[1]; }
+    dim_size &w() { return d[2]; }
+    dim_size c() const { return d[0]; }
+    dim_size h() const { return d[1]; }
+    dim_size w() const { return d[2]; }
 };
 class Dims4 : public Dims3 {
   public:
     Dims4() : Dims4(0, 0, 0, 0) {}
-    Dims4(int64_t a, int64_t b, int64_t c, int64_t e) : Dims3(a, b, c)
+    Dims4(dim_size a, dim_size b, dim_size c, dim_size e) : Dims3(a, b, c)
     {
         nbDims = 4;
         d[3] = e;
@@ -150,14 +156,14 @@ class Dims4 : public Dims3 {
 class DimsNCHW : public Dims4 {
   public:
     using Dims4::Dims4;
-    int64_t &n() { return d[0]; }
-    int64_t &c() { return d[1]; }
-    int64_t &h() { return d[2]; }
-    int64_t &w() { return d[3]; }
-    int64_t n() const { return d[0]; }
-    int64_t c() const { return d[1]; }
-    int64_t h() const { return d[2]; }
-    int64_t w() const { return d[3]; }
+    dim_size &n() { return d[0]; }
+    dim_size &c() { return d[1]; }
+    dim_size &h() { return d[2]; }
+    dim_size &w() { return d[3]; }
+    dim_size n() const { return d[0]; }
+    dim_size c() const { return d[1]; }
+    dim_size h() const { return d[2]; }
+    dim_size w() const { return d[3]; }
 };
 struct Permutation {
     int32_t order[Dims::MAX_DIMS] = {};
@@ -234,7 +240,7 @@ inline Dims to_dims(int64_t const *dim, uint32_t rank)
         throw sinter::error(SINTER_UNSUPPORTED, "a tensor of rank " + std::to_string(rank) + ": Dims have 8 axes");
     Dims made;
     made.nbDims = static_cast<int32_t>(rank);
-    for (uint32_t i = 0; i < rank; i++) made.d[i] = dim[i];
+    for (uint32_t i = 0; i < rank; i++) made.d[i] = static_cast<dim_size>(dim[i]);
     return made;
 }
 inline Dims to_dims(sinter::dims const &dims) { return to_dims(dims.data(), static_cast<uint32_t>(dims.size())); }
@@ -298,7 +304,7 @@ inline Dims show_batch(Dims const &dims, int32_t hidden, int64_t batch)
                             "Dims of " + std::to_string(dims.nbDims) + " axes beside the batch: 0 to 7");
     Dims made;
     made.nbDims = dims.nbDims + 1;
-    made.d[0] = batch;
+    made.d[0] = static_cast<dim_size>(batch);
     for (int32_t i = 0; i < dims.nbDims; i++) made.d[i + 1] = dims.d[i];
     return made;
 }
