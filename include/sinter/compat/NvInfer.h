@@ -500,8 +500,8 @@ class INetworkDefinition : public detail::reporter {
         for (int32_t i = 0; i < count; i++) made.emplace_back(t[i] ? t[i]->get() : nullptr);
         return made;
     }
-    /* If the first window of two axes gets [C, H, W], in a network that no flag gives a batch axis, the batch is implicit,
-     * as before TensorRT 10. Layers before it may not be of a kind that has axes. */
+    /* If the first window of two axes gets [C, H, W], in a network that no flag gives a batch axis, the batch is
+     * implicit, as before TensorRT 10. Layers before it may not be of a kind that has axes. */
     sinter::edge windowed(ITensor &x, int32_t axes)
     {
         const bool is_first = !has_window_;
@@ -510,8 +510,10 @@ class INetworkDefinition : public detail::reporter {
             x.getDimensions().nbDims != axes + 1)
             return edge(x);
         for (int32_t i = 0; i < getNbLayers(); i++) {
-            const sinter_layer_kind kind = sinter_layer_get_kind(sinter_network_layer(net_.get(), static_cast<uint32_t>(i)));
-            if (kind != SINTER_LAYER_ACTIVATION && kind != SINTER_LAYER_UNARY && kind != SINTER_LAYER_SCALE) return edge(x);
+            sinter_layer *const layer = sinter_network_layer(net_.get(), static_cast<uint32_t>(i));
+            const sinter_layer_kind kind = sinter_layer_get_kind(layer);
+            if (kind != SINTER_LAYER_ACTIVATION && kind != SINTER_LAYER_UNARY && kind != SINTER_LAYER_SCALE)
+                return edge(x);
         }
         hidden_ = 1;
         for (auto const &t : tensors_) t.second->hide_batch();
