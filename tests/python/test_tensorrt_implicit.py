@@ -105,6 +105,7 @@ def test_what_makes_a_batch_implicit():
     y = network.add_pooling(x, trt.PoolingType.AVERAGE, (2, 2)).get_output(0)
     assert network.has_implicit_batch_dimension and tuple(x.shape) == (2, 6, 6) and tuple(y.shape) == (2, 5, 5)
     rig.raises(NotImplementedError, network.add_shape, y, says="EXPLICIT_BATCH")
+    rig.raises(NotImplementedError, network.add_loop, says="EXPLICIT_BATCH")
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
     y = network.add_pooling_nd(network.add_input("x", trt.float32, (1, 2, 6, 6)), trt.PoolingType.AVERAGE, (2, 2)).get_output(0)
     assert not network.has_implicit_batch_dimension and tuple(y.shape) == (1, 2, 5, 5)

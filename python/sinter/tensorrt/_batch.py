@@ -56,10 +56,14 @@ def of_one_batch(net, tensors):
     return [net.add_op("Expand", t, batch_and(net, whole, t.shape[1:])).output if t.shape[0] == 1 else t for t in tensors]
 
 
+def refuse(kind):
+    raise NotAvailable(f"add_{kind} in a network with an implicit batch is not available: make it with EXPLICIT_BATCH")
+
+
 def prepared(net, kind, tensors, parameters):
     """(tensors, parameters) of a layer that a script adds."""
     if kind in REFUSED:
-        raise NotAvailable(f"add_{kind} in a network with an implicit batch is not available: make it with EXPLICIT_BATCH")
+        refuse(kind)
     parameters = {name: given(kind, name, value) for name, value in parameters.items()}
     if kind == "concatenation":
         tensors = of_one_batch(net, tensors)

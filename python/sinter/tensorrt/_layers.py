@@ -314,6 +314,8 @@ class INetworkDefinition(NetworkDefinition):
                                 **call.attributes, **{IS_AOT: int(is_aot)})
 
     def add_loop(self):
+        if self._hidden:
+            _batch.refuse("loop")
         return ILoop(self, self._net.add_loop())
 
     def add_if_conditional(self):
