@@ -307,9 +307,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t each = x.cols * x.groups, warps = (uint32_t)x.groups * x.split;
     const uint64_t blocks = a.row.count ? ((uint64_t)a.col.count + each - 1) / each : 0;
     struct simt_args *to;
-    const uint32_t floats = g.rows * x.cols, least = g.is_normed ? 2 : 1;
-    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * (floats > least ? floats : least) * 4, sizeof *to,
-                          &to));
+    const uint32_t floats = g.is_normed ? 3u * x.cols + 2 : g.rows * x.cols;
+    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, warps * 32, warps * floats * 4, sizeof *to, &to));
     *to = a;
     to->trigger = x.trigger;
     if (g.is_normed) {

@@ -8,11 +8,11 @@
  *   warp    COLS columns, every SPLIT-th run of 32 chunks of 16 bytes; the first PRE runs are held in registers
  *   block   GROUPS * SPLIT warps; partial sums meet in shared memory, then a thread finishes one element
  *   grid    x: ceil(columns / (COLS * GROUPS))
- *   shared  GROUPS * SPLIT * ROWS * COLS floats, with NORM twice as many at least as there are warps
+ *   shared  GROUPS * SPLIT * ROWS * COLS floats, with NORM GROUPS * SPLIT * (3 COLS + 2)
  *
  * PROLOGUE: X is what a program makes of its operands where it meets W.
- * NORM: the one row, which is held as a whole, is normalised before: 1 by its mean square, 2 by mean and variance. The
- * warps of a column do so for themselves.
+ * NORM: the one row, which is held as a whole, is normalised: 1 by its mean square, 2 by mean and variance. The warps of
+ * a column do so for themselves.
  *
  * -D: PROLOGUE NORM (NORM_SCALE NORM_BIAS DEPTH) ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES, and simt.cuh's;
  * generated.cuh: type_w */
@@ -26,7 +26,7 @@ enum {
 #if PROLOGUE
     OWN = 32 + ROWS * ((i32)sizeof(pro_regs<UNIT>) / 4 + PRO_RANK),
 #else
-    OWN = X_HELD ? PRE * 4 * (1 + NORM_SCALE + NORM_BIAS) : 0,
+    OWN = X_HELD ? PRE * 4 * (1 + NORM_SCALE) + (NORM ? 2 * COLS : 0) : 0,
 #endif
     REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44 + OWN,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
@@ -122,8 +122,6 @@ DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], 
 }
 
 #if NORM
-struct norm_sums { float mean, inverse; };
-
 /* What is held of a scale or bias, at `at` of depth. */
 DEVICE chunk norm_line(const simt_args &a, address from, i32 at)
 {
@@ -132,45 +130,94 @@ DEVICE chunk norm_line(const simt_args &a, address from, i32 at)
     return v;
 }
 
-/* Of the row whose chunks this warp, and the others of its columns, hold. Sums are of distances from the row's first
- * number, which is at most sqrt(depth) deviations from the mean: the variance loses depth * 2^-24 of itself at most. */
-DEVICE norm_sums norm_of(const simt_args &a, const chunk (&x)[PRE], float first, i32 split, float *spare)
+/* A normalised row times a column, with m the mean, r the reciprocal deviation, s the scale and b the bias, is
+ *
+ *     sum of ((x - m) r s + b) w  =  r (sum of (x - f) s w  -  (m - f) sum of s w)  +  sum of b w
+ *
+ * so that the product does not wait for m and r. The last two sums are known before the row is. f is the row's first
+ * number, which is at most sqrt(depth) deviations from m: the variance loses depth * 2^-24 of itself at most, and the
+ * product sqrt(depth) * 2^-24 of the sum of its terms' sizes. A row that is only divided has m = f = 0. */
+enum { NORM_TOTAL, NORM_SQUARE, NORM_DOT, NORM_SCALED = NORM_DOT + COLS, NORM_BIASED = NORM_SCALED + COLS,
+       NORM_SUMS = NORM_BIASED + COLS };
+
+DEVICE void norm_columns(const chunk (&w)[PRE][COLS], const chunk (&scale)[PRE], const chunk (&bias)[PRE],
+                         float (&sum)[NORM_SUMS])
 {
-    const float from = NORM == 2 ? first : 0.0f;
-    float total = 0, square = 0;
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        float wide[COLS][UNIT];
+        widen_all(w[i], wide);
+#pragma unroll
+        for (i32 c = 0; c < COLS; c++)
+#pragma unroll
+            for (i32 u = 0; u < UNIT; u++) {
+                if (NORM == 2) sum[NORM_SCALED + c] += NORM_SCALE ? widen(scale[i].at[u]) * wide[c][u] : wide[c][u];
+                if (NORM_BIAS) sum[NORM_BIASED + c] += widen(bias[i].at[u]) * wide[c][u];
+            }
+    }
+}
+
+DEVICE void norm_row(const chunk (&x)[PRE], float first, i32 split, const chunk (&w)[PRE][COLS],
+                     const chunk (&scale)[PRE], float (&sum)[NORM_SUMS])
+{
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         const bool is_in = ((i * SPLIT + split) * 32 + (i32)lane_id()) * UNIT < DEPTH;
+        float y[UNIT], wide[COLS][UNIT], dot[COLS] = {};
 #pragma unroll
         for (i32 u = 0; u < UNIT; u++) {
-            const float d = is_in ? widen(x[i].at[u]) - from : 0.0f;
-            total += d;
-            square += d * d;
+            const float d = is_in ? widen(x[i].at[u]) - (NORM == 2 ? first : 0.0f) : 0.0f;
+            sum[NORM_TOTAL] += d;
+            sum[NORM_SQUARE] += d * d;
+            y[u] = NORM_SCALE ? d * widen(scale[i].at[u]) : d;
         }
-    }
+        widen_all(w[i], wide);
+        multiply_row(y, wide, dot);
 #pragma unroll
-    for (u32 mask = 16; mask; mask >>= 1) {
-        total += shuffle_xor(total, mask);
-        square += shuffle_xor(square, mask);
+        for (i32 c = 0; c < COLS; c++) sum[NORM_DOT + c] += dot[c];
     }
-    if (SPLIT > 1) {
-        float *const of = spare + warp_id() / SPLIT * SPLIT * 2;
-        if (lane_id() == 0) {
-            of[2 * split] = total;
-            of[2 * split + 1] = square;
-        }
-        sync_block();
-        total = square = 0;
+}
+
+DEVICE void norm_meet(float (&sum)[NORM_SUMS], i32 from, i32 end)
+{
 #pragma unroll
-        for (i32 i = 0; i < SPLIT; i++) {
-            total += of[2 * i];
-            square += of[2 * i + 1];
-        }
-        sync_block(); /* partial products come there */
+    for (u32 mask = 16; mask; mask >>= 1)
+#pragma unroll
+        for (i32 i = from; i < end; i++) sum[i] += shuffle_xor(sum[i], mask);
+}
+
+/* A column as it is defined: weights that are not finite make nothing but NaN of the other form. */
+DEVICE float norm_defined(const simt_args &a, i64 x_at, i32 col, float mean, float inverse)
+{
+    const type_w *const x = (const type_w *)a.p.data + x_at, *const w = (const type_w *)a.q.data + col * a.q.depth_flat;
+    float sum = 0;
+    for (i32 k = 0; k < a.depth; k++) {
+        float y = (widen(x[depth_at(a, k)]) - mean) * inverse;
+        if (NORM_SCALE) y *= widen(((const type_w *)a.norm.scale)[k]);
+        if (NORM_BIAS) y += widen(((const type_w *)a.norm.bias)[k]);
+        sum += y * widen(w[k]);
     }
-    const float mean = NORM == 2 ? total * (1.0f / DEPTH) : 0.0f, mean_square = square * (1.0f / DEPTH);
-    const float variance = mean_square - mean * mean;
-    return { from + mean, rsqrt_fast((variance < 0 ? 0 : variance) + a.norm.epsilon) };
+    return sum;
+}
+
+/* Of column `col`, c among those of its warps, from their sums. */
+DEVICE float norm_result(const simt_args &a, const float *part, i32 c, i32 col, i64 x_at)
+{
+    float total = 0, square = 0, dot = 0, scaled = 0, biased = 0;
+#pragma unroll
+    for (i32 s = 0; s < SPLIT; s++) {
+        const float *const own = part + s * NORM_SUMS;
+        total += own[NORM_TOTAL];
+        square += own[NORM_SQUARE];
+        dot += own[NORM_DOT + c];
+        scaled += own[NORM_SCALED + c];
+        biased += own[NORM_BIASED + c];
+    }
+    const float mean = NORM == 2 ? total * (1.0f / DEPTH) : 0.0f, variance = square * (1.0f / DEPTH) - mean * mean;
+    const float inverse = rsqrt_fast((variance < 0 ? 0 : variance) + a.norm.epsilon);
+    if ((scaled + biased) - (scaled + biased) == 0) return (dot - mean * scaled) * inverse + biased;
+    const float first = NORM == 2 ? widen(((const type_w *)a.p.data)[x_at]) : 0.0f;
+    return norm_defined(a, x_at, col, first + mean, inverse);
 }
 #endif
 
@@ -222,6 +269,9 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         if (NORM_SCALE) scale[i] = norm_line(a, a.norm.scale, at);
         if (NORM_BIAS) bias[i] = norm_line(a, a.norm.bias, at);
     }
+    float sum[NORM_SUMS] = {};
+    norm_columns(held, scale, bias, sum);
+    norm_meet(sum, NORM_SCALED, NORM_SUMS);
 #endif
     grid_wait();
 #if ROWS == 1 && X_VECTOR && !PROLOGUE
@@ -234,23 +284,18 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             x_held[i].raw = *(const u32x4 *)((const type_w *)a.p.data + row_at[0].at + depth_at(a, at * UNIT));
     }
 #if NORM
-    const norm_sums n = norm_of(a, x_held, widen(*((const type_w *)a.p.data + row_at[0].at)), split, part);
-#endif
+    norm_row(x_held, widen(*((const type_w *)a.p.data + row_at[0].at)), split, held, scale, sum);
+    norm_meet(sum, 0, NORM_SCALED);
+#else
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         float y[UNIT], wide[COLS][UNIT];
 #pragma unroll
-        for (i32 u = 0; u < UNIT; u++) {
-            y[u] = widen(x_held[i].at[u]);
-#if NORM
-            y[u] = (y[u] - n.mean) * n.inverse;
-            if (NORM_SCALE) y[u] *= widen(scale[i].at[u]);
-            if (NORM_BIAS) y[u] += widen(bias[i].at[u]);
-#endif
-        }
+        for (i32 u = 0; u < UNIT; u++) y[u] = widen(x_held[i].at[u]);
         widen_all(held[i], wide);
         multiply_row(y, wide, acc[0]);
     }
+#endif
 #else
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
@@ -276,6 +321,11 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         }
     }
     if (a.trigger == 3) grid_trigger();
+#if NORM
+#pragma unroll
+    for (i32 i = 0; i < NORM_SUMS; i++)
+        if (lane == i % 32) part[warp * NORM_SUMS + i] = sum[i];
+#else
 #pragma unroll
     for (i32 m = 0; m < ROWS; m++)
 #pragma unroll
@@ -285,6 +335,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             for (u32 mask = 16; mask; mask >>= 1) v += shuffle_xor(v, mask);
             if (lane == (m * COLS + c) % 32) part[(warp * ROWS + m) * COLS + c] = v;
         }
+#endif
     sync_block();
     place where;
     place_batch(a, 0, where);
@@ -293,8 +344,12 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         const i32 col = (i32)blockIdx.x * GROUPS * COLS + n;
         if (m >= a.row.count || col >= a.col.count) continue;
         epi_acc total[1] = { 0 };
+#if NORM
+        total[0] = norm_result(a, part + n / COLS * SPLIT * NORM_SUMS, n % COLS, col, row_at[0].at);
+#else
 #pragma unroll
         for (i32 s = 0; s < SPLIT; s++) total[0] += part[((n / COLS * SPLIT + s) * ROWS + m) * COLS + n % COLS];
+#endif
         i32 at[EPI_RANK];
 #pragma unroll
         for (i32 i = 0; i < EPI_RANK; i++) at[i] = where.at[i];
