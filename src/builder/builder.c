@@ -187,9 +187,10 @@ static sinter_status join(builder *b)
     TRY(first_ranges(b, &own, &first));
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &first[i]);
     sinter_status s = tune_join(b->e, b->g, &options, TUNE_JOIN_EXCITES);
-    /* Kernels normalise few rows. With several profiles, the ranges of all of them decide how many rows there are. */
+    /* Kernels normalise and append few rows. With several profiles, the ranges of all of them say how many. */
     for (uint32_t i = 0; i < count && b->o->profile_count > 1; i++) dim_symbol_set(b->g->dims, i, &own[i]);
     if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_NORMS);
+    if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_APPENDS);
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);
     return s;
 }

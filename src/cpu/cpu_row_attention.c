@@ -44,6 +44,7 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_attention, "not attention");
+    REJECT_UNLESS(p->count_anchor <= 5, "appends rows to keys and values");
     REJECT_UNLESS(row_is_f32(p, 3), "not in f32");
     for (uint32_t i = 0; i < 3; i++) REJECT_UNLESS(p->in[i].rank == 4, "an operand has not four axes");
     REJECT_UNLESS(p->out[0].rank == 4, "the result has not four axes");

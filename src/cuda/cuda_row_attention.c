@@ -33,10 +33,16 @@ bool attention_has_length(const problem *p)
     return cuda_has_in(p, 4);
 }
 
+bool attention_appends(const problem *p)
+{
+    return cuda_has_in(p, 5);
+}
+
 const char *attention_reject_any(const problem *p)
 {
     REJECT_UNLESS(p->op == OP_attention, "not attention");
-    REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
+    REJECT_UNLESS(!p->prologue && !p->epilogue, "takes no programs");
+    REJECT_UNLESS(p->count_out == (attention_appends(p) ? 3u : 1u), "has other results");
     REJECT_UNLESS(!attention_has_length(p) || p->in[4].dtype == SINTER_DTYPE_I64, "the length is no i64");
     for (uint32_t i = 0; i < 4; i++) {
         const problem_operand *o = i < 3 ? &p->in[i] : &p->out[0];
@@ -60,6 +66,7 @@ const char *attention_reject_matrix(const problem *p, const kernel_target *t)
 {
     const char *why = attention_reject_any(p);
     if (why) return why;
+    REJECT_UNLESS(!attention_appends(p), "appends rows to keys and values");
     REJECT_UNLESS(p->in[0].dtype != SINTER_DTYPE_F32, "f32 has no exact matrix units");
     REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F16 || t->isa >= 80, "bf16 begins with sm_80");
     REJECT_UNLESS(attention_depth(p) <= 256 && attention_width(p) <= 256, "heads of more than 256");
@@ -261,6 +268,7 @@ static const char *any_reject(const problem *p, const kernel_target *t)
 {
     const char *why = attention_reject_any(p);
     if (why) return why;
+    REJECT_UNLESS(!attention_appends(p), "appends rows to keys and values");
     REJECT_UNLESS(any_shared(p) <= t->shared, "heads of more elements than shared memory holds");
     return NULL;
 }

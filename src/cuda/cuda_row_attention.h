@@ -11,6 +11,8 @@ int64_t     attention_depth(const problem *p);
 int64_t     attention_width(const problem *p);
 /* Is how many keys count in memory? */
 bool        attention_has_length(const problem *p);
+/* Do keys and values get new rows? */
+bool        attention_appends(const problem *p);
 /* Why no kernel here takes it; NULL: some do. */
 const char *attention_reject_any(const problem *p);
 /* Why no kernel on matrix units takes it; NULL: they may. */

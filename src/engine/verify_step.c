@@ -251,14 +251,18 @@ static const kernel *find_kernel(const engine *g, const engine_kernel *ref)
 }
 
 /* What is updated in place is one thing, seen twice. */
-static sinter_status check_update(const check *c, const problem *p)
+static sinter_status check_update(const check *c, const kernel *k, const problem *p)
 {
-    if (p->op != OP_tensor_scatter || !((const attrs_tensor_scatter *)p->attrs)->in_place) return SINTER_OK;
-    const uint32_t in = c->g->arg[c->s->in_at], out = c->g->arg[c->s->out_at];
-    const engine_value *a = value_at(c, in), *b = value_at(c, out);
-    if (!in || !out || a->storage != b->storage || a->offset != b->offset || a->rank != b->rank ||
-        memcmp(a->dim, b->dim, sizeof a->dim) != 0 || memcmp(a->stride, b->stride, sizeof a->stride) != 0)
-        return BAD(c->e, "what is updated in place lies in two places");
+    const bool is_scatter = p->op == OP_tensor_scatter,
+               updates = is_scatter ? ((const attrs_tensor_scatter *)p->attrs)->in_place : k->updates_in_place;
+    for (uint32_t i = 0; i < p->count_out && updates; i++) {
+        if (!op_updates(p->op, i)) continue;
+        const uint32_t in = c->g->arg[c->s->in_at + i], out = c->g->arg[c->s->out_at + i];
+        const engine_value *a = value_at(c, in), *b = value_at(c, out);
+        if (!in || !out || a->storage != b->storage || a->offset != b->offset || a->rank != b->rank ||
+            memcmp(a->dim, b->dim, sizeof a->dim) != 0 || memcmp(a->stride, b->stride, sizeof a->stride) != 0)
+            return BAD(c->e, "what is updated in place lies in two places");
+    }
     return SINTER_OK;
 }
 
@@ -311,7 +315,7 @@ static sinter_status check_kernel(check *c, arena *scratch)
         return BAD(c->e, "a transfer of %u values into %u", c->s->in_count, c->s->out_count);
     else TRY(check_transfer(c, p));
     if (c->s->kind == STEP_LATE) TRY(check_late(c, p));
-    TRY(check_update(c, p));
+    TRY(check_update(c, k, p));
     c->code->kernel = k;
     c->code->is_inferred = c->s->kind == STEP_LATE || (step_is_static(c) && infers(c, p, scratch));
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;

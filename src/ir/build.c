@@ -166,6 +166,12 @@ ir_value_id build_binary(ir_builder *b, op_id op, ir_value_id x, ir_value_id y)
     return build_emit(b, op, NULL, (const ir_value_id[]){ x, y }, 2);
 }
 
+ir_value_id build_attended(ir_builder *b, ir_value_id q, ir_value_id k, ir_value_id v, ir_value_id mask,
+                           ir_value_id length, const attrs_attention *attrs)
+{
+    return build_emit(b, OP_attention, attrs, (const ir_value_id[]){ q, k, v, mask, length }, 5);
+}
+
 ir_value_id build_again(ir_builder *b, ir_node_id n, const ir_value_id *in, uint32_t count_in)
 {
     const ir_node *from = ir_node_at(b->g, n);

@@ -88,6 +88,10 @@ ir_value_id build_padded(ir_builder *b, ir_value_id v, pad_mode mode, const dim 
 ir_value_id build_reduced(ir_builder *b, reduce_kind kind, ir_value_id v, const int64_t *axes, uint32_t count,
                           bool keep);
 
+/* ---- attention without new rows; mask and length may be 0 ---- */
+ir_value_id build_attended(ir_builder *b, ir_value_id q, ir_value_id k, ir_value_id v, ir_value_id mask,
+                           ir_value_id length, const attrs_attention *attrs);
+
 /* ---- one call for each op ---- */
 /* clang-format off */
 #define BUILD_PARAMS_0

@@ -181,7 +181,7 @@ void lower_attention(network_call *n)
         const ir_value_id mask = m.flags && m.added ? build_where(b, m.flags, m.added, hidden)
                                  : m.flags          ? m.flags
                                                     : m.added;
-        y = build_attention(b, q, k, v, mask, 0, DEFAULTS(attention));
+        y = build_attended(b, q, k, v, mask, 0, DEFAULTS(attention));
     }
     const ir_value_id rows = below_length(n, call_in(&n->c, 5), call_dim(&n->c, q, 2), true);
     n->c.out[0] = rows ? build_where(b, rows, y, build_scalar_like(b, y, 0)) : y;

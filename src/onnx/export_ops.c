@@ -246,6 +246,7 @@ void export_einsum(exporter *x, const ir_node *n, const export_row *row)
 void export_attention(exporter *x, const ir_node *n, const export_row *row)
 {
     const attrs_attention *a = n->attrs;
+    if (n->count_out > 1) EXPORT_FAIL(x, UNSUPPORTED, "attention that appends rows to its keys has no form in ONNX");
     if (n->count_in > 4 && n->in[4]) EXPORT_FAIL(x, UNSUPPORTED, "attention with a length has no form in ONNX");
     export_node to = begin(x, n, row->type);
     node_float(x, &to, "scale", a->scale);

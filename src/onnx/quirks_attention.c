@@ -124,7 +124,7 @@ ir_value_id quirk_attended(onnx_call *c, const quirk_heads *h)
     a->scale = h->scale;
     a->causal = h->causal;
     a->softcap = h->softcap;
-    return build_attention(&c->b, h->q, h->k, h->v, h->mask, 0, a);
+    return build_attended(&c->b, h->q, h->k, h->v, h->mask, 0, a);
 }
 
 /* The scores, at one of four stages, for those who ask to see them. */

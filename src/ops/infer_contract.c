@@ -156,6 +156,28 @@ sinter_status infer_einsum(infer_ctx *c)
     return infer_set(c, 0, c->in[0].dtype, x.out.count, d);
 }
 
+/* Inputs 5 and 6 are rows that take places in the keys and values, at the place that input 7 names. */
+static sinter_status infer_appended(infer_ctx *c)
+{
+    const bool appends = infer_has(c, 5);
+    if (c->count_out != (appends ? 3u : 1u) || infer_has(c, 6) != appends || infer_has(c, 7) != appends)
+        return FAIL(c->e, INVALID_MODEL,
+                    "attention has %" PRIu32 " results; with new keys, new values and their place it has 3, else 1",
+                    c->count_out);
+    const attrs_tensor_scatter rows = { .axis = 2 };
+    for (uint32_t i = 1; i < 3 && appends; i++) {
+        infer_value in[3] = { c->in[i], c->in[4 + i], c->in[7] };
+        infer_ctx own = *c;
+        own.op = OP_tensor_scatter;
+        own.attrs = &rows;
+        own.in = in;
+        own.count_in = 3;
+        own.out = &c->out[i];
+        TRY(infer_scatter(&own));
+    }
+    return SINTER_OK;
+}
+
 sinter_status infer_attention(infer_ctx *c)
 {
     static const char *const name[] = { "query", "key", "value" };
@@ -197,6 +219,7 @@ sinter_status infer_attention(infer_ctx *c)
         if (c->in[4].dtype != SINTER_DTYPE_I64)
             return FAIL(c->e, INVALID_MODEL, "the length is %s, wanted i64", sinter_dtype_name(c->in[4].dtype));
     }
+    TRY(infer_appended(c));
     const dim d[4] = { infer_better(c->dims, q->dim[0], k->dim[0]), q->dim[1], q->dim[2], v->dim[3] };
     return infer_set(c, 0, q->dtype, 4, d);
 }

@@ -87,6 +87,8 @@ bool           op_parse(const char *name, size_t length, op_id *out);
 static inline bool op_is_scalar(op_id op) { return op < OP_SCALAR_COUNT; }
 /* Has it one of these traits? */
 static inline bool op_has(op_id op, uint32_t traits) { return (op_at(op)->traits & traits) != 0; }
+/* Is output i the input i with elements replaced, and may it lie in its bytes? */
+static inline bool op_updates(op_id op, uint32_t i) { return i < 3 && op_has(op, i ? APPENDS : UPDATES); }
 /* May it run in f32, between conversions, where its operands are f16 or bf16? */
 static inline bool op_widens(op_id op) { return op_has(op, CONTRACTION | REDUCTION | ROWWISE | WIDENS); }
 

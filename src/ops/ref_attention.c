@@ -7,7 +7,10 @@
  * Keys that causal or a mask of bool forbid are left out, so that nothing that is not a number gets through.
  *
  * Causal: key j is allowed for query i where j <= i + (T - S). A length (input 4) takes the place of T: the keys behind
- * it are never read. */
+ * it are never read.
+ *
+ * New rows (inputs 5 and 6) take their places in the keys and values first, from the row on that input 7 names for each
+ * of the batch; outputs 1 and 2 are keys and values with them. */
 #include "ops/ref_loops.h"
 #include <math.h>
 
@@ -41,15 +44,37 @@ static sinter_status valid_keys(ref_call *c, int64_t most, int64_t *keys)
     return SINTER_OK;
 }
 
+static sinter_status append(ref_call *c)
+{
+    const attrs_tensor_scatter rows = { .axis = 2 };
+    for (uint32_t i = 1; i < 3; i++) {
+        if (i >= c->count_out || c->out[i].dtype == SINTER_DTYPE_NONE)
+            return FAIL(c->e, INTERNAL, "attention has new rows, but no place for all keys and values");
+        const view in[3] = { c->in[i], c->in[4 + i], c->in[7] };
+        ref_call own = *c;
+        own.op = OP_tensor_scatter;
+        own.attrs = &rows;
+        own.in = in;
+        own.count_in = 3;
+        own.out = &c->out[i];
+        own.count_out = 1;
+        TRY(reference_tensor_scatter(&own));
+    }
+    return SINTER_OK;
+}
+
 sinter_status reference_attention(ref_call *c)
 {
     const attrs_attention *attrs = c->attrs;
     TRY(ref_check(c));
+    const bool appends = ref_has_in(c, 5);
+    if (appends) TRY(append(c));
     bool is_f64 = false;
     for (uint32_t i = 0; i < 3; i++) is_f64 = is_f64 || c->in[i].dtype == SINTER_DTYPE_F64;
     view in[3];
     for (uint32_t i = 0; i < 3; i++)
-        TRY(ref_widen(c, &c->in[i], is_f64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32, NULL, &in[i]));
+        TRY(ref_widen(c, i && appends ? &c->out[i] : &c->in[i], is_f64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32, NULL,
+                      &in[i]));
     const view *q = &in[0];
     const view *k = &in[1];
     const view *v = &in[2];

@@ -100,6 +100,14 @@ static void sizes(values_call *c, const attrs_bind *a)
     }
 }
 
+/* Where rows begin that go into a cache, as input numbers. */
+static void narrow_start(values_call *c, uint32_t cache, uint32_t rows, uint32_t start, int64_t axis)
+{
+    if (axis < 0 || axis >= (int64_t)c->in[cache].rank || axis >= (int64_t)c->in[rows].rank) return;
+    const double room = (double)dim_least(c, c->in[cache].dim[axis]) - dim_most(c, c->in[rows].dim[axis]);
+    narrow(c, start, 0, room > 0 ? room : 0);
+}
+
 static void indices(values_call *c)
 {
     const void *a = c->attrs;
@@ -109,15 +117,10 @@ static void indices(values_call *c)
     case OP_gather_nd: coordinates(c, ((const attrs_gather_nd *)a)->batch_dims); break;
     case OP_scatter_elements: index_of(c, 1, axis_size(c, ((const attrs_scatter_elements *)a)->axis)); break;
     case OP_scatter_nd: coordinates(c, 0); break;
-    case OP_tensor_scatter: {
-        const int64_t axis = ((const attrs_tensor_scatter *)a)->axis;
-        if (axis < 0 || axis >= (int64_t)c->in[1].rank) break;
-        const double room = (double)axis_size(c, axis) - dim_most(c, c->in[1].dim[axis]);
-        narrow(c, 2, 0, room > 0 ? room : 0);
-        break;
-    }
+    case OP_tensor_scatter: narrow_start(c, 0, 1, 2, ((const attrs_tensor_scatter *)a)->axis); break;
     case OP_attention:
         if (c->count_in > 4 && c->in[1].rank == 4) narrow(c, 4, 0, (double)dim_least(c, c->in[1].dim[2]));
+        if (c->count_in > 7) narrow_start(c, 1, 5, 7, 2);
         break;
     case OP_reverse_sequence: {
         const int64_t size = axis_size(c, ((const attrs_reverse_sequence *)a)->time_axis);

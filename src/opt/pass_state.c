@@ -145,7 +145,7 @@ static sinter_status limit_attention(growth *w, ir_node_id id)
     const ir_node n = *ir_node_at(w->g, id);
     if (n.count_in > 4 && n.in[4]) return refuse(w, &n, "has a length of its own");
     const ir_value_id mask = n.count_in > 3 ? n.in[3] : 0;
-    return replace(w, n.out[0], build_attention(&w->b, n.in[0], n.in[1], n.in[2], mask, w->after, n.attrs), id);
+    return replace(w, n.out[0], build_attended(&w->b, n.in[0], n.in[1], n.in[2], mask, w->after, n.attrs), id);
 }
 
 /* Rows [P, P + S) of an axis of T: where they begin is data. */

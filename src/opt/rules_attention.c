@@ -207,7 +207,7 @@ static ir_value_id attention(rewriter *r, const match *m)
         }
         if (!s.mask) return 0;
     }
-    const ir_value_id z = build_attention(r->b, in_q, in_k, in_v, s.mask, 0, &(attrs_attention){ .scale = s.scale });
+    const ir_value_id z = build_attended(r->b, in_q, in_k, in_v, s.mask, 0, &(attrs_attention){ .scale = s.scale });
     if (!z || rank == 4) return z;
     return build_shaped(r->b, z, rw_value(r, y)->dim, 3);
 }

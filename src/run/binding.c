@@ -308,11 +308,11 @@ static sinter_status check_places(context *c, uint32_t step)
     if (s->kernel->where == KERNEL_TRANSFER) return SINTER_OK; /* the verifier saw that its ends lie apart */
     const bool is_scalar = p->op == OP_pointwise || op_is_scalar(p->op);
     const uint32_t first = !s->kernel->is_in_place || s->count_out != 1 ? UINT32_MAX : is_scalar ? 0 : p->count_anchor;
-    const bool updates = s->kernel->updates_in_place && (op_at(p->op)->traits & UPDATES);
     for (uint32_t i = 0; i < s->count_out; i++) {
         if (!s->out_id[i]) continue;
+        const bool updates = s->kernel->updates_in_place && op_updates(p->op, i);
         for (uint32_t k = 0; k < s->count_in; k++)
-            if (s->in_id[k]) TRY(check_apart(c, step, s->out_id[i], s->in_id[k], k >= first || (updates && k == 0)));
+            if (s->in_id[k]) TRY(check_apart(c, step, s->out_id[i], s->in_id[k], k >= first || (updates && k == i)));
         for (uint32_t k = 0; k < i; k++)
             if (s->out_id[k]) TRY(check_apart(c, step, s->out_id[i], s->out_id[k], false));
     }

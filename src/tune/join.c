@@ -6,7 +6,10 @@
  * first becomes the program in the middle, that of the second the op's own. Products are convolutions with one tap, or
  * products of matrices; reshapes between them only add axes of one, or drop them.
  *
- * A norm before products: each product normalises its rows itself, where a kernel does both. */
+ * A norm before products: each product normalises its rows itself, where a kernel does both.
+ *
+ * Attention in a decoder: it takes the new rows of keys and values from where they were made, and writes them into the
+ * states, which two kernels before it did. */
 #include "ir/build.h"
 #include "ops/excite.h"
 #include "tune/gains.h"
@@ -296,6 +299,51 @@ static sinter_status join_norm(const pricing *p, const normed *x, bool *is_any)
     return SINTER_OK;
 }
 
+/* ---- rows that attention appends ---- */
+
+/* The node that puts new rows into a state which, with them, is input `i` of attention and read by nothing else. NULL:
+ * there is none. */
+static const ir_node *appender(const ir_graph *g, arena *a, const ir_node *attention, uint32_t i)
+{
+    const ir_value_id v = attention->in[i];
+    const ir_node_id made = ir_value_at(g, v)->producer;
+    const ir_node *n = made ? ir_node_at(g, made) : NULL;
+    ir_node_id *reader;
+    if (!n || n->op != OP_tensor_scatter || n->count_in < 3 || !n->in[2] || n->prologue || n->epilogue) return NULL;
+    const attrs_tensor_scatter *t = n->attrs;
+    const bool is_state = t->axis == 2 && !t->circular && tune_is_state(g, n->in[0], v);
+    return is_state && ir_readers(g, v, a, &reader) == 1 ? n : NULL;
+}
+
+static sinter_status join_appends(const pricing *p, ir_node_id id, bool *is_any)
+{
+    ir_graph *g = p->g;
+    const ir_node n = *ir_node_at(g, id);
+    if (n.is_dead || n.op != OP_attention || n.count_out != 1 || n.prologue || n.epilogue) return SINTER_OK;
+    const ir_node *k = appender(g, p->scratch, &n, 1), *v = k ? appender(g, p->scratch, &n, 2) : NULL;
+    if (!v || v == k || k->in[2] != v->in[2]) return SINTER_OK;
+    const ir_value_id mask = n.count_in > 3 ? n.in[3] : 0, length = n.count_in > 4 ? n.in[4] : 0,
+                      in[8] = { n.in[0], k->in[0], v->in[0], mask, length, k->in[1], v->in[1], k->in[2] };
+    const ir_node_id made = ir_node_new(g, n.parent, OP_attention, n.attrs, in, COUNT_OF(in), 3);
+    if (!made) return FAIL_MEMORY(p->e, "attention that appends rows");
+    bool is_fast = false;
+    TRY(ir_infer(g, made));
+    TRY(price_is_on_device(p, made, &is_fast));
+    if (!is_fast) {
+        ir_node_kill(g, made);
+        return SINTER_OK;
+    }
+    *is_any = true;
+    const ir_node_id old[3] = { id, ir_value_at(g, n.in[1])->producer, ir_value_at(g, n.in[2])->producer };
+    ir_node_at(g, made)->name = n.name;
+    for (uint32_t i = 0; i < 3; i++) {
+        TRY(ir_origin_unite(g, made, old[i]));
+        TRY(ir_node_set_out(g, made, i, i ? n.in[i] : n.out[0]));
+        ir_node_kill(g, old[i]);
+    }
+    return SINTER_OK;
+}
+
 /* ---- the pass ---- */
 
 sinter_status tune_join(env *e, ir_graph *g, const tune_options *options, tune_joins what)
@@ -313,6 +361,7 @@ sinter_status tune_join(env *e, ir_graph *g, const tune_options *options, tune_j
         else if (what == TUNE_JOIN_NORMS && is_norm(g, ir_node_at(g, id)) &&
                  add_readers(g, &a, ir_node_at(g, id)->out[0], 0, &x))
             s = join_norm(&p, &x, &is_any);
+        else if (what == TUNE_JOIN_APPENDS) s = join_appends(&p, id, &is_any);
     }
     arena_deinit(&a);
     return s || !is_any ? s : ir_sweep(g);

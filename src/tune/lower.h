@@ -92,7 +92,7 @@ const dim    *work_dims(lowering *l, const work *w, uint32_t *count);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
 sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
                         uint32_t *out);
-/* An op with the trait UPDATES whose result lies where its input 0 does. */
+/* An op whose updated results (op_updates) lie where the inputs do that they update. */
 sinter_status work_update(lowering *l, const work *w, uint32_t *value);
 /* A copy of `value` into the existing value `target` of the same dims. */
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);

@@ -30,13 +30,24 @@ sinter_status lower_states_begin(lowering *l)
     return SINTER_OK;
 }
 
+bool tune_is_state(const ir_graph *g, ir_value_id before, ir_value_id after)
+{
+    const ir_region *main = ir_region_at(g, IR_MAIN);
+    for (uint32_t i = 0; i < g->states.count; i++)
+        if (before == main->param.at[ir_input_count(g) + i] && after == main->result.at[ir_output_count(g) + i])
+            return ir_value_at(g, before)->use_count == 1;
+    return false;
+}
+
 bool lower_updates_state(const lowering *l, const ir_node *n)
 {
-    if (!(op_at(n->op)->traits & UPDATES) || n->epilogue || n->prologue) return false;
-    for (uint32_t i = 0; i < l->g->states.count; i++)
-        if (n->in[0] == before(l, i) && n->out[0] == after(l, i) && ir_value_at(l->g, n->in[0])->use_count == 1)
-            return true;
-    return false;
+    uint32_t updates = 0;
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        if (!op_updates(n->op, i)) continue;
+        if (i >= n->count_in || !tune_is_state(l->g, n->in[i], n->out[i])) return false;
+        updates++;
+    }
+    return updates && !n->epilogue && !n->prologue;
 }
 
 sinter_status lower_states_end(lowering *l)

@@ -116,10 +116,15 @@ sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *optio
                                   uint32_t count, bool *is_changed);
 
 /* ---- join.c ---- */
-/* Squeeze and excite, or a norm and the products of its rows, as one op where a kernel of the device does it in one
- * launch. In a grouped graph, with the ranges of symbols that kernels are asked with. */
-typedef enum tune_joins { TUNE_JOIN_EXCITES, TUNE_JOIN_NORMS } tune_joins;
+/* Squeeze and excite, a norm and the products of its rows, or attention and the rows that its keys and values get, as
+ * one op where a kernel of the device does it in one launch. In a grouped graph, with the ranges of symbols that
+ * kernels are asked with. */
+typedef enum tune_joins { TUNE_JOIN_EXCITES, TUNE_JOIN_NORMS, TUNE_JOIN_APPENDS } tune_joins;
 sinter_status tune_join(env *e, ir_graph *g, const tune_options *options, tune_joins what);
+
+/* ---- lower_state.c ---- */
+/* Are these a state before and after the run, and is the former read by one node alone? That node may write into it. */
+bool          tune_is_state(const ir_graph *g, ir_value_id before, ir_value_id after);
 
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
 /* Makes outputs, behind the graph's own, of the floats that choices are made from. */

@@ -189,21 +189,31 @@ sinter_status work_update(lowering *l, const work *w, uint32_t *value)
     work placed;
     work_trial t;
     TRY(work_in_place(l, w, PLACE_DEVICE, &placed));
-    attrs_tensor_scatter *attrs = op_attrs_copy(l->a, w->op, w->attrs);
-    if (!attrs || w->op != OP_tensor_scatter) return FAIL(l->e, INTERNAL, "'%s' updates nothing", w->name);
-    attrs->in_place = 1;
+    void *attrs = op_attrs_copy(l->a, w->op, w->attrs);
+    if (!attrs) return FAIL_MEMORY(l->e, "attributes");
+    if (w->op == OP_tensor_scatter) ((attrs_tensor_scatter *)attrs)->in_place = 1;
     placed.attrs = attrs;
-    TRY(work_trial_make(l, &placed, MODE_ROW, false, &t));
-    if (!l->o->reference_only) tune_estimate(t.p, l->o, false, &c);
-    if (place_of(l, c.kernel, STEP_KERNEL) != PLACE_DEVICE || !c.kernel->updates_in_place)
+    bool is_found = false;
+    for (uint32_t convert = 0; convert < 2 && !is_found; convert++) {
+        TRY(work_trial_make(l, &placed, w->out[0].has_wish && !convert ? MODE_WISH : MODE_ROW, convert, &t));
+        /* An updated result lies as what it updates. */
+        for (uint32_t i = 0; i < w->count_out; i++)
+            if (op_updates(w->op, i)) memcpy(t.p->out[i].order, t.p->in[i].order, sizeof t.p->in[i].order);
+        if (!l->o->reference_only) TRY(tune_choose(l->e, t.p, l->o, &c));
+        is_found = place_of(l, c.kernel, STEP_KERNEL) == PLACE_DEVICE && c.kernel->updates_in_place;
+    }
+    if (!is_found)
         return FAIL(l->e, UNSUPPORTED, "no kernel of the device updates %s in place",
                     sinter_dtype_name(w->out[0].dtype));
-    plan_value *slot = VEC_PUSH(l->a, &l->p->value);
-    if (!slot) return FAIL_MEMORY(l->e, "a state");
-    *slot = l->p->value.at[placed.in[0]];
-    slot->name = w->out[0].name;
-    slot->is_old = false;
-    *value = l->p->value.count - 1;
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        if (!op_updates(w->op, i)) continue;
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+        if (!slot) return FAIL_MEMORY(l->e, "a state");
+        *slot = l->p->value.at[placed.in[i]];
+        slot->name = w->out[i].name;
+        slot->is_old = false;
+        value[i] = l->p->value.count - 1;
+    }
     return emit(l, &placed, &t, &c, STEP_KERNEL, value);
 }
 

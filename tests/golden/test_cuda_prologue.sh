@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A block that squeezes and excites, through the CUDA backend: the gate is made by one kernel, and applied by the
-# convolution behind it, in f32 and lowered to f16, so there are three kernels less, and the results are the CPU's. And a
-# norm before products of a row, which is part of them. On a GPU where SINTER_TEST_DEVICE names one; else on kernels
-# that a CPU runs (tests/cuda).
+# convolution behind it, in f32 and lowered to f16, so there are three kernels less, and the results are the CPU's. A norm
+# before products of a row, which is part of them, and a decoder's attention, which appends to its states. On a GPU where
+# SINTER_TEST_DEVICE names one; else on kernels that a CPU runs (tests/cuda).
 set -eu
 sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
 work=$(mktemp -d)
@@ -78,4 +78,25 @@ TEXT
             fail "other results than the CPU's: $more $allow"
     done
 done
-echo "summary: a gate and a norm on $device"
+# A decoder's attention puts the new rows into the states itself, unless there may be many.
+rm -r "$work/cases"
+mkdir "$work/cases"
+PYTHONPATH=$source/tests/golden python3 -B - "$work/cases" <<'TEXT'
+import sys
+from onnx_bytes import data, node, value, write_model
+new, past, all_ = [1, 4, "S", 24], [1, 4, "P", 24], [1, 4, "T", 24]
+write_model(sys.argv[1] + "/decoder.onnx",
+            node("Attention", ["q", "k", "v", "", "past_k", "past_v"], "y", data(2, "present_k") + data(2, "present_v")) +
+            data(2, "decoder") + b"".join(data(11, value(name, new)) for name in "qkv") +
+            data(11, value("past_k", past)) + data(11, value("past_v", past)) + data(12, value("y", new)) +
+            data(12, value("present_k", all_)) + data(12, value("present_v", all_)), 23)
+TEXT
+for most in 1 40; do
+    "$sinter" build "$work/cases/decoder.onnx" -o "$work/e.sinter" --device "$device" --tune off \
+        --state 'past_*=present_*' --capacity 100 --profile S=1,1,$most >/dev/null
+    "$sinter" inspect "$work/e.sinter" >"$work/inspect"
+    [ "$(grep -c 'cuda_attention_append ' "$work/inspect")" = "$([ $most = 1 ] && echo 1 || echo 0)" ] &&
+        [ "$(grep -c 'tensor_scatter:' "$work/inspect")" = "$([ $most = 1 ] && echo 0 || echo 2)" ] ||
+        fail "new rows of a state, at most $most: $(cat "$work/inspect")"
+done
+echo "summary: a gate, a norm and a state's new rows on $device"

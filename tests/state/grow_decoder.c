@@ -250,7 +250,7 @@ decoder decoder_random(uint64_t *seed)
                   .batch = 1 + (int64_t)(test_below(seed, 3) == 0),
                   .heads = 1 + (int64_t)test_below(seed, 4),
                   .groups = 1 + (int64_t)test_below(seed, 3),
-                  .size = (int64_t[]){ 4, 8, 16, 20, 33 }[test_below(seed, 5)],
+                  .size = (int64_t[]){ 4, 8, 8, 16, 20, 24, 33, 64 }[test_below(seed, 8)],
                   .width = 8 + (int64_t)test_below(seed, 24),
                   .cache = (cache_form)(test_below(seed, 2) ? 0 : test_below(seed, CACHE_FORMS)),
                   .mask = (mask_form)test_below(seed, MASK_FORMS),

@@ -14,6 +14,11 @@ struct attention_args {
     float   scale, cap;                 /* cap 0: none */
     small   causal;
     small   trigger;                    /* attention_few: 1: at the top, 3: behind the main loop */
+    /* attention_few with APPEND: rows that take their places in the keys and values of a batch from start on */
+    address new_k, new_v, k_to, v_to, start, fault; /* k_to, v_to: where k and v lie, to be written; start: i64 */
+    wide    new_k_stride[4], new_v_stride[4], start_stride;
+    small   added;                      /* rows */
+    natural step;                       /* of the fault */
 };
 
 #endif

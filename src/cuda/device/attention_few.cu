@@ -9,7 +9,11 @@
  *   grid    x: blocks of rows * CLUSTER, y: key heads, z: batch
  *   shared  WARPS * ROWS * (LINE + 2) floats
  *
- * -D: TYPE (0 f32, 1 f16, 2 bf16), LANES (a power of two), ROWS, WARPS, CLUSTER, MASK, CAP, CAUSAL, LENGTH, IS_BF16, PAIRS */
+ * APPEND: new rows take the places of keys and values from a.start on. All blocks read them from where they were made;
+ * one of each head writes them into the cache.
+ *
+ * -D: TYPE (0 f32, 1 f16, 2 bf16), LANES (a power of two), ROWS, WARPS, CLUSTER, APPEND, MASK, CAP, CAUSAL, LENGTH,
+ * IS_BF16, PAIRS */
 #include "attention.cuh"
 
 enum { EACH = TYPE ? 8 : 4, KEYS = 32 / LANES, TURNS = 4, THREADS = WARPS * 32, LINE = LANES * EACH };
@@ -43,9 +47,11 @@ DEVICE void store(float *p, float x) { *p = x; }
 [[maybe_unused]] DEVICE void store(f16 *p, float x) { *p = to_f16(x); }
 [[maybe_unused]] DEVICE void store(bf16 *p, float x) { *p = to_bf16(x); }
 
-/* The mask of a row at a key, in powers of two. */
-[[maybe_unused]] DEVICE float mask_at(const attention_args &a, i64 at)
+/* The mask of a query at a key, in powers of two. */
+[[maybe_unused]] DEVICE float mask_at(const attention_args &a, i32 batch, i32 head, i32 query, i32 key)
 {
+    [[maybe_unused]] const i64 at = batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
+                                    key * a.mask_stride[3];
 #if MASK == 1
     return in_powers(((const float *)a.mask)[at]);
 #elif MASK == 2
@@ -86,6 +92,42 @@ DEVICE void put_together(const float *line, const float *tops, i32 parts, i32 pi
     }
 }
 
+#if APPEND
+/* Keys [first, end) are new rows. */
+struct appended {
+    i32 first, end;
+    const element *k, *v;
+};
+
+DEVICE appended append_find(const attention_args &a, i32 batch, i32 head)
+{
+    const i64 start = ((const i64 *)a.start)[batch * a.start_stride];
+    const i32 first = start < 0 || start > a.keys ? a.keys : (i32)start;
+    return { first, smaller(first + a.added, a.keys),
+             (const element *)a.new_k + batch * a.new_k_stride[0] + head * a.new_k_stride[1],
+             (const element *)a.new_v + batch * a.new_v_stride[0] + head * a.new_v_stride[1] };
+}
+
+/* Writes them into the cache. */
+DEVICE void append_write(const attention_args &a, const appended &x, i32 batch, i32 head)
+{
+    const i64 start = ((const i64 *)a.start)[batch * a.start_stride], limit = a.keys - a.added;
+    if ((start < 0 || start > limit) && head == 0 && threadIdx.x == 0)
+        report_fault(a.fault, a.step, batch, start, limit + 1);
+    element *const k = (element *)a.k_to + batch * a.k_stride[0] + head * a.k_stride[1];
+    element *const v = (element *)a.v_to + batch * a.v_stride[0] + head * a.v_stride[1];
+    for (i32 i = (i32)threadIdx.x; i < (x.end - x.first) * LANES; i += THREADS) {
+        const i32 row = i / LANES, column = i % LANES * EACH;
+        if (column < a.depth)
+            *(u32x4 *)(k + (x.first + row) * a.k_stride[2] + column) =
+                *(const u32x4 *)(x.k + row * a.new_k_stride[2] + column);
+        if (column < a.width)
+            *(u32x4 *)(v + (x.first + row) * a.v_stride[2] + column) =
+                *(const u32x4 *)(x.v + row * a.new_v_stride[2] + column);
+    }
+}
+#endif
+
 KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ attention_args a)
 {
     float *const lines = (float *)shared_base(), *const tops = lines + WARPS * ROWS * LINE;
@@ -96,19 +138,23 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
     const element *const v = (const element *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1] + column;
     const bool has_k = column < a.depth, has_v = column < a.width;
     float q[ROWS][EACH];
-    i32 query[ROWS];
+    i32 query[ROWS], head[ROWS];
     state s[ROWS];
     if (a.trigger == 1) grid_trigger();
     grid_wait();
     const i32 all = valid_keys(a);
+#if APPEND
+    const appended fresh = append_find(a, batch, head_k);
+#endif
     [[maybe_unused]] const i32 ahead = all - a.queries;
 #pragma unroll
     for (i32 r = 0; r < ROWS; r++) {
-        const i32 row = smaller(row0 + r, rows - 1), head = head_k * a.group + row / a.queries;
+        const i32 row = smaller(row0 + r, rows - 1);
         u32x4 x = {};
         query[r] = row % a.queries;
+        head[r] = head_k * a.group + row / a.queries;
         if (has_k)
-            x = *(const u32x4 *)((const element *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] +
+            x = *(const u32x4 *)((const element *)a.q + batch * a.q_stride[0] + head[r] * a.q_stride[1] +
                                  query[r] * a.q_stride[2] + column);
         widen(x, q[r]);
         s[r].top = MINUS_INFINITY;
@@ -121,10 +167,29 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
 #pragma unroll
         for (i32 t = 0; t < TURNS; t++) {
             const i32 key = from + t * KEYS + group;
+            const element *own_k = k + key * a.k_stride[2], *own_v = v + key * a.v_stride[2];
+#if APPEND
+            if (key >= fresh.first && key < fresh.end) {
+                own_k = fresh.k + (key - fresh.first) * a.new_k_stride[2] + column;
+                own_v = fresh.v + (key - fresh.first) * a.new_v_stride[2] + column;
+            }
+#endif
             key_at[t] = value_at[t] = {};
-            if (key < all && has_k) key_at[t] = *(const u32x4 *)(k + key * a.k_stride[2]);
-            if (key < all && has_v) value_at[t] = *(const u32x4 *)(v + key * a.v_stride[2]);
+            if (key < all && has_k) key_at[t] = *(const u32x4 *)own_k;
+            if (key < all && has_v) value_at[t] = *(const u32x4 *)own_v;
         }
+#if MASK
+        /* Asked for with the keys, so that it is not waited for behind the scores. More rows have no registers left. */
+        enum { AHEAD = ROWS <= 2 };
+        float mask_of[TURNS][ROWS] = {};
+#pragma unroll
+        for (i32 t = 0; t < TURNS; t++)
+#pragma unroll
+            for (i32 r = 0; r < ROWS; r++) {
+                const i32 key = from + t * KEYS + group;
+                if (AHEAD && key < all) mask_of[t][r] = mask_at(a, batch, head[r], query[r], key);
+            }
+#endif
         float x[TURNS][ROWS];
 #pragma unroll
         for (i32 t = 0; t < TURNS; t++) {
@@ -159,10 +224,9 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
                 x[t][r] *= a.scale * LOG2E;
 #endif
 #if MASK
-                const i32 row = smaller(row0 + r, rows - 1), head = head_k * a.group + row / a.queries;
                 if (seen)
-                    x[t][r] = masked(x[t][r], mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] +
-                                                             query[r] * a.mask_stride[2] + key * a.mask_stride[3]));
+                    x[t][r] =
+                        masked(x[t][r], AHEAD ? mask_of[t][r] : mask_at(a, batch, head[r], query[r], key));
 #endif
                 if (!seen) x[t][r] = MINUS_INFINITY;
                 most = fmaxf(most, x[t][r]);
@@ -188,6 +252,10 @@ KERNEL void __launch_bounds__(THREADS) attention_few(const __grid_constant__ att
                 for (i32 i = 0; i < EACH; i++) s[r].at[i] += x[t][r] * wide_v[i];
         }
     }
+#if APPEND
+    /* Behind the loop, which would wait for these reads, and by the part that has the fewest keys. */
+    if (part == CLUSTER - 1 && row0 == 0) append_write(a, fresh, batch, head_k);
+#endif
     if (a.trigger == 3) grid_trigger();
 #pragma unroll
     for (i32 r = 0; r < ROWS; r++) {
