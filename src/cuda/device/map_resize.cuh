@@ -72,7 +72,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     } else if (COORDINATE == 1) {
         x = width / 2 * (1 - n_out / wanted) + half - 0.5;
     } else if (COORDINATE == 2) {
-        x = is_one ? -0.5 : half - 0.5;
+        x = n_out > 1 ? half - 0.5 : 0;
     } else if (COORDINATE == 3) {
         x = is_one || n_out == 1 ? 0 : at * (width - 1) / (wanted - 1);
     } else if (COORDINATE == 4) {
