@@ -209,7 +209,8 @@ static ir_value_id between(onnx_call *c, ir_value_id starts, ir_value_id ends, d
 
 /* A padding mask of com.microsoft's operators as numbers that are added: integers that say of each key whether it
  * counts, [B, T] or [B, S, T]; or how many of the keys count, [B]; or where those that count end, and then where they
- * begin, [2 B]. Keys that do not count get mask_filter_value. */
+ * begin, [2 B]; or how many count, and then where queries and keys begin among those of all the batch, [3 B + 2]. Keys
+ * that do not count get mask_filter_value. */
 ir_value_id quirk_padding(onnx_call *c, ir_value_id mask, const quirk_heads *h)
 {
     dim_table *t = c->b.g->dims;
@@ -217,10 +218,12 @@ ir_value_id quirk_padding(onnx_call *c, ir_value_id mask, const quirk_heads *h)
     const uint32_t rank = mask ? call_shape(c, mask, d) : 0;
     const dim total = call_dim(c, h->k, 2), batch = call_dim(c, h->q, 0), twice = dim_mul(t, batch, call_k(c, 2));
     if (!mask || c->b.status) return 0;
-    const bool has_starts = rank == 1 && d[0] == twice;
-    if (rank < 1 || rank > 3 || (!has_starts && !infer_agree(t, d[0], batch)) ||
+    const bool has_starts = rank == 1 && d[0] == twice,
+               has_sums = rank == 1 && d[0] == dim_add(t, dim_add(t, twice, batch), call_k(c, 2));
+    if (has_sums) mask = build_part(&c->b, mask, 0, call_k(c, 0), 1, batch);
+    if (rank < 1 || rank > 3 || (!has_starts && !has_sums && !infer_agree(t, d[0], batch)) ||
         (rank > 1 && !infer_agree(t, d[rank - 1], total))) {
-        REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [2 B], [B, T] or [B, S, T]");
+        REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [2 B], [3 B + 2], [B, T] or [B, S, T]");
         return 0;
     }
     ir_value_id counts;
@@ -254,9 +257,7 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
             const dim width = call_dim(c, in[i], 2);
             in[i] = build_add(&c->b, in[i], build_part(&c->b, call_in(c, 3), 0, at, 1, width));
             at = dim_add(c->b.g->dims, at, width);
-        } else if (call_in(c, 3)) {
-            REJECT(c, UNSUPPORTED, "a bias for heads that are apart already");
-        }
+        } /* keys and values whose heads are apart are a cache, which has its bias already */
         in[i] = quirk_heads_apart(c, in[i], n);
     }
     quirk_heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
@@ -276,8 +277,13 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
     h.causal = call_int(c, "unidirectional", 0) != 0;
     h.mask = quirk_masks_joined(c, h.mask, quirk_padding(c, call_in(c, 4), &h));
     if (c->b.status) return;
-    if (h.causal && dim_sub(c->b.g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
-        REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
+    const dim tokens = call_dim(c, h.q, 2), total = call_dim(c, h.k, 2);
+    if (h.causal && dim_sub(c->b.g->dims, total, tokens) != past) { /* the corner is not the op's own */
+        const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, tokens), 1),
+                          columns = build_unsqueezed(&c->b, build_iota(&c->b, total), 0);
+        h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, build_sizes(&c->b, &past, 1, true), 0, true));
+        h.causal = false;
+    }
     c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
@@ -329,16 +335,15 @@ void convert_qattention(onnx_call *c)
 {
     const ir_value_id *given = c->in;
     const uint32_t count = c->count_in;
-    if (call_int(c, "do_rotary", 0) || call_in(c, 8)) REJECT(c, UNSUPPORTED, "attribute do_rotary, or a cache");
     for (uint32_t i = 0; i < 5; i++)
         if (!call_in(c, i) && i != 2) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (c->b.status) return;
     const ir_value_id zero = quirk_scalar_in(c, call_in(c, 6)), scale = quirk_scalar_in(c, call_in(c, 3));
     const ir_value_id x = quirk_dequantize(c, call_in(c, 0), scale, zero);
     const ir_value_id w = quirk_dequantize(c, call_in(c, 1), call_in(c, 4), call_in(c, 7));
-    const ir_value_id in[4] = { x, w, call_in(c, 2), call_in(c, 5) };
+    const ir_value_id in[5] = { x, w, call_in(c, 2), call_in(c, 5), call_in(c, 8) };
     c->in = in;
-    c->count_in = 4;
+    c->count_in = COUNT_OF(in);
     if (!c->b.status) convert_attention_packed(c);
     c->in = given;
     c->count_in = count;
@@ -372,7 +377,43 @@ static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_v
                         &(attrs_concat){ .axis = 3 });
 }
 
-void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positions come before the caches */
+/* A cache [P, D/2] for tokens that have three positions, [3, B, S]: mrope_section says how many of the angles belong to
+ * each. They lie one behind the other (mrope_layout 0), or the second and third have each third angle (1). */
+static ir_value_id sectioned(onnx_call *c, ir_value_id cache, ir_value_id place)
+{
+    attr_ints part = { 0 };
+    int64_t half = 0;
+    view v;
+    const int64_t layout = call_int(c, "mrope_layout", 0);
+    if (!call_ints(c, "mrope_section", &part) || part.count != 3 || part.at[0] < 0 || part.at[1] < 0 || part.at[2] < 0)
+        REJECT(c, INVALID_MODEL, "attribute mrope_section is not three sizes");
+    if (layout != 0 && layout != 1) REJECT(c, INVALID_MODEL, "attribute mrope_layout is %lld", (long long)layout);
+    if (!place || call_rank(c, place) != 3 || !infer_agree(c->b.g->dims, call_dim(c, place, 0), call_k(c, 3)))
+        REJECT(c, INVALID_MODEL, "positions of rank %u, [3, B, S] is wanted", call_rank(c, place));
+    if (!c->b.status && !call_size(c, cache, 1, &half)) REJECT(c, UNSUPPORTED, "a cache of a size that is not known");
+    if (!c->b.status && (half < 1 || half > INT16_MAX || part.at[0] > half || part.at[1] > half ||
+                         part.at[0] + part.at[1] + part.at[2] != half))
+        REJECT(c, INVALID_MODEL, "mrope_section does not add up to the %lld angles of the caches", (long long)half);
+    if (c->b.status) return 0;
+    const ir_value_id all = build_gather(&c->b, cache, place, NULL); /* [3, B, S, D/2] */
+    ir_value_id y = 0;
+    for (int64_t i = 0; i < 3; i++) {
+        bool *is_own = ARENA_NEW(&c->b.g->a, bool, (size_t)half);
+        if (!is_own || !view_init(&v, SINTER_DTYPE_BOOL, 1, &half, is_own)) {
+            c->b.status = FAIL_MEMORY(c->e, "the graph");
+            return 0;
+        }
+        for (int64_t k = 0; k < half; k++)
+            is_own[k] = layout ? k % 3 == i && k < 3 * part.at[i]
+                               : k >= part.at[0] + (i > 1 ? part.at[1] : 0); /* later sections replace earlier ones */
+        const ir_value_id own = build_squeezed(&c->b, build_part(&c->b, all, 0, call_k(c, i), 1, call_k(c, 1)), 0);
+        y = i ? build_where(&c->b, build_const(&c->b, "section", &v), own, y) : own;
+    }
+    return y;
+}
+
+void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positions come before the caches; 2: three of
+                                               each token */
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
     const ir_value_id x = call_in(c, 0), place = call_in(c, c->arg ? 1 : 3);
@@ -401,7 +442,9 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
         in = build_shaped(&c->b, x, split, 4);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        if (place) {
+        if (c->arg == 2) {
+            cache[i] = sectioned(c, cache[i], place);
+        } else if (place) {
             ir_value_id at = place;
             if (c->arg && call_rank(c, place) == 1) { /* one offset for all */
                 at = build_typed(&c->b, place, SINTER_DTYPE_I64);
@@ -421,6 +464,25 @@ typedef struct cache {
     dim batch, tokens, length; /* length: of the caches that come out */
     ir_value_id start, last;   /* [B]: where the new tokens go; the last token that counts */
 } cache;
+
+/* The scale of a cache of 8 bits, for keys (0) or values (1): one, or one for each element of each head. 0: the cache
+ * has numbers of the queries' type. */
+static ir_value_id cache_scale(onnx_call *c, uint32_t i, int64_t heads, dim size)
+{
+    const char *how = call_text(c, i ? "v_quant_type" : "k_quant_type", "NONE");
+    const int64_t bits = call_int(c, "kv_cache_bit_width", 0);
+    const bool is_each = strcmp(how, "PER_CHANNEL") == 0;
+    const ir_value_id scale = call_in(c, 12 + i);
+    if (strcmp(how, "NONE") == 0) return 0;
+    if (!is_each && strcmp(how, "PER_TENSOR") != 0)
+        REJECT(c, INVALID_MODEL, "attribute %c_quant_type is '%s'", "kv"[i], how);
+    if (bits != 8) REJECT(c, UNSUPPORTED, "attribute kv_cache_bit_width is %lld; 8 is supported", (long long)bits);
+    if (!scale || !call_in(c, 3) || call_type(c, call_in(c, 3 + i)) != SINTER_DTYPE_I8)
+        REJECT(c, UNSUPPORTED, "a quantised cache without a scale, or that is not of i8");
+    if (c->b.status) return 0;
+    const dim each[4] = { call_k(c, 1), call_k(c, heads), call_k(c, 1), size };
+    return is_each ? build_shaped(&c->b, scale, each, 4) : quirk_scalar_in(c, scale);
+}
 
 static ir_value_id cached(onnx_call *c, const cache *at, ir_value_id past, ir_value_id x)
 {
@@ -512,18 +574,13 @@ static ir_value_id head_normed(onnx_call *c, ir_value_id x, uint32_t i)
 void convert_group_query_attention(onnx_call *c)
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
-    static const char *const refused[] = { "k_quant_type", "v_quant_type", "qk_output", "sliding_window_cache" };
     const int64_t n[3] = { call_int(c, "num_heads", 0), call_int(c, "kv_num_heads", 0),
                            call_int(c, "kv_num_heads", 0) };
-    for (uint32_t i = 0; i < COUNT_OF(refused); i++) {
-        const onnx_attr *a = call_attr(c, refused[i]);
-        if (a && (a->type != ONNX_INT || a->i != 0) && !(a->type == ONNX_STRING && strcmp(a->s.at, "NONE") == 0))
-            REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
-    }
+    if (call_int(c, "sliding_window_cache", 0)) REJECT(c, UNSUPPORTED, "attribute sliding_window_cache");
     const int64_t window = call_int(c, "local_window_size", -1);
     const bool is_causal = call_int(c, "causal", 1) != 0;
-    for (uint32_t i = 12; i < c->count_in; i++)
-        if (call_in(c, i) && i != 14 && i != 15) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
+    for (uint32_t i = 16; i < c->count_in; i++)
+        if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     if (!call_in(c, 14) != !call_in(c, 15))
         REJECT(c, INVALID_MODEL, "q_norm_weight and k_norm_weight do not come together");
     if (call_rank(c, call_in(c, 0)) != 3 || n[0] < 1 || n[1] < 1 || n[0] % n[1] || n[0] > INT16_MAX)
@@ -571,8 +628,16 @@ void convert_group_query_attention(onnx_call *c)
         x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
     if (c->b.status) return;
-    quirk_heads h = { .q = x[0], .k = cached(c, &at, call_in(c, 3), x[1]) };
-    h.v = cached(c, &at, call_in(c, 4), x[2]);
+    ir_value_id filled[2], seen[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_value_id scale = cache_scale(c, i, n[1], size),
+                          in = scale ? quirk_quantize(c, x[1 + i], build_typed(&c->b, scale, call_type(c, x[1 + i])), 0,
+                                                      SINTER_DTYPE_I8)
+                                     : x[1 + i];
+        filled[i] = cached(c, &at, call_in(c, 3 + i), in);
+        seen[i] = scale ? build_typed(&c->b, quirk_dequantize(c, filled[i], scale, 0), call_type(c, x[0])) : filled[i];
+    }
+    quirk_heads h = { .q = x[0], .k = seen[0], .v = seen[1] };
     h.scale = call_real(c, "scale", 0);
     h.softcap = call_real(c, "softcap", 0);
     if (h.scale == 0) quirk_scale_default(c, &h);
@@ -584,8 +649,11 @@ void convert_group_query_attention(onnx_call *c)
     h.mask = is_causal ? band(c, rows, columns, start, 0, true) : build_le(&c->b, columns, last);
     if (window > 0) h.mask = quirk_masks_joined(c, h.mask, band(c, rows, columns, start, 1 - window, false));
     h.mask = quirk_masks_joined(c, h.mask, bias_filled(c, &at, call_in(c, 10)));
-    if (c->count_out > 1) c->out[1] = h.k;
-    if (c->count_out > 2) c->out[2] = h.v;
+    if (c->count_out > 1) c->out[1] = filled[0];
+    if (c->count_out > 2) c->out[2] = filled[1];
+    const int64_t scores = call_int(c, "qk_output", 0);
+    if (scores < 0 || scores > 2) REJECT(c, INVALID_MODEL, "attribute qk_output is %lld", (long long)scores);
+    if (call_wants(c, 3) && scores) c->out[3] = quirk_scores(c, &h, 1 + scores, call_k(c, 0));
     if (!c->b.status && (call_in(c, 11) || call_int(c, "smooth_softmax", 0) > 0)) sink_add(c, &h, call_in(c, 11));
     c->out[0] = quirk_heads_together(c, quirk_attended(c, &h));
 }

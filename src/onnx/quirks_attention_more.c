@@ -134,6 +134,16 @@ static void shared_caches(onnx_call *c, const decoder *d, quirk_heads *h)
     h->mask = build_lt(&c->b, columns, end);
 }
 
+/* A mask or a bias of that rank with zeros at its end, for the rows of a cache that are not filled yet. */
+static ir_value_id widened(onnx_call *c, ir_value_id v, uint32_t rank, dim length)
+{
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    if (c->b.status || !v || call_rank(c, v) != rank) return v;
+    for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
+    end[rank - 1] = dim_sub(c->b.g->dims, length, call_dim(c, v, rank - 1));
+    return dim_is(c->b.g->dims, end[rank - 1], 0) ? v : build_padded(&c->b, v, pad_mode_constant, begin, end, 0);
+}
+
 static void decode(onnx_call *c, decoder *d, quirk_heads *h, int64_t n)
 {
     for (uint32_t i = 0; i < 3; i++) d->part[i] = quirk_heads_apart(c, d->part[i], n);
@@ -146,10 +156,8 @@ static void decode(onnx_call *c, decoder *d, quirk_heads *h, int64_t n)
     if (c->b.status) return;
     if (d->is_shared) {
         shared_caches(c, d, h);
-        if (c->b.status || !d->mask || call_rank(c, d->mask) != 2) return;
-        const dim none[2] = { call_k(c, 0), call_k(c, 0) },
-                  more[2] = { none[0], dim_sub(c->b.g->dims, call_dim(c, h->k, 2), call_dim(c, d->mask, 1)) };
-        if (!dim_is(c->b.g->dims, more[1], 0)) d->mask = build_padded(&c->b, d->mask, pad_mode_constant, none, more, 0);
+        d->mask = widened(c, d->mask, 2, call_dim(c, h->k, 2));
+        d->added = widened(c, d->added, 4, call_dim(c, h->k, 2));
     } else if (d->past[0]) {
         h->k = build_concat(&c->b, (ir_value_id[]){ d->past[0], h->k }, 2, &(attrs_concat){ .axis = 2 });
         h->v = build_concat(&c->b, (ir_value_id[]){ d->past[1], h->v }, 2, &(attrs_concat){ .axis = 2 });

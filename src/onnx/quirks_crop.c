@@ -27,7 +27,7 @@ static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_
 /* image [N, C, H, W] inside boxes [N or 1, 4] of (y, x, y, x), counted from 0 at the first pixel's centre to 1 at the
  * last one's, at size[0] × size[1] points; points outside the image are `outside`. */
 static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, dim n, const int64_t *size,
-                           double outside)
+                           double outside, resize_mode mode)
 {
     const ir_value_id high = places(c, boxes, 0, 2, size[0]), wide = places(c, boxes, 1, 3, size[1]);
     const dim full[4] = { n, call_k(c, size[0]), call_k(c, size[1]), call_k(c, 1) };
@@ -35,7 +35,7 @@ static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, d
     grid[1] = build_unsqueezed(&c->b, build_unsqueezed(&c->b, high, 2), 3);
     for (uint32_t i = 0; i < 2; i++) grid[i] = build_expanded(&c->b, grid[i], full, 4);
     attrs_grid_sample *a = DEFAULTS(grid_sample);
-    a->mode = resize_mode_linear;
+    a->mode = mode;
     a->padding = pad_mode_edge;
     a->align_corners = 1;
     const ir_value_id y =
@@ -63,14 +63,15 @@ void convert_crop_and_resize(onnx_call *c)
     const char *mode = call_text(c, "mode", "bilinear");
     for (uint32_t i = 0; i < 4; i++)
         if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
-    if (strcmp(mode, "bilinear") != 0) REJECT(c, UNSUPPORTED, "attribute mode is '%s'", mode);
+    const bool is_nearest = strcmp(mode, "nearest") == 0;
+    if (!is_nearest && strcmp(mode, "bilinear") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
     if (c->b.status || !call_const_ints(c, call_in(c, 3), "crop_size", size, 2, &count)) return;
     if (count != 2 || !size_fits(size) || call_rank(c, x) != 4 || call_rank(c, boxes) != 2 ||
         !infer_agree(c->b.g->dims, call_dim(c, boxes, 1), call_k(c, 4)))
         REJECT(c, INVALID_MODEL, "boxes of rank %u in an image of rank %u", call_rank(c, boxes), call_rank(c, x));
     if (c->b.status) return;
     c->out[0] = cropped(c, build_gather(&c->b, x, call_in(c, 2), NULL), boxes, call_dim(c, boxes, 0), size,
-                        call_real(c, "extrapolation_value", 0));
+                        call_real(c, "extrapolation_value", 0), is_nearest ? resize_mode_nearest : resize_mode_linear);
 }
 
 /* ---- MaxRoiPool ---- */
@@ -181,6 +182,6 @@ bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
     if (found != 3 || !size_fits(size)) return false;
     const ir_value_id list = build_concat(&c->b, box, 4, &(attrs_concat){ .axis = 0 }),
                       boxes = build_shaped(&c->b, build_typed(&c->b, list, type), part_dim, 2);
-    c->out[0] = cropped(c, x, boxes, call_dim(c, x, 0), size, a->extrapolation);
+    c->out[0] = cropped(c, x, boxes, call_dim(c, x, 0), size, a->extrapolation, resize_mode_linear);
     return true;
 }

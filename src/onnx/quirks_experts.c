@@ -4,6 +4,7 @@
  * All experts see all tokens, in products with one batch for each expert. What the router did not choose has the weight
  * 0 in the sum. */
 #include "onnx/quirks.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct experts {
@@ -22,23 +23,32 @@ static const product packed[3] = { { 2, 4, 3, 11, "fc1_expert_weight_bits" },
                                    { 5, 7, 6, 12, "fc2_expert_weight_bits" },
                                    { 8, 10, 9, 13, "fc3_expert_weight_bits" } };
 
+/* The k largest of an axis: out[0] the values, out[1] where they are. */
+static void largest(onnx_call *c, ir_value_id x, int64_t axis, int64_t k, ir_value_id *out)
+{
+    attrs_top_k *a = DEFAULTS(top_k);
+    const dim count = call_k(c, k);
+    a->axis = axis;
+    a->k = build_dims(&c->b, &count, 1);
+    const ir_node_id n = build_top_k(&c->b, x, a, 2);
+    for (uint32_t i = 0; i < 2; i++) out[i] = build_result(&c->b, n, i);
+}
+
 /* The probabilities of all experts, and of these the k largest, with zeros for the others. */
 static ir_value_id shares(onnx_call *c, ir_value_id router, ir_value_id given, int64_t count)
 {
     const int64_t k = call_int(c, "k", 1), last = 1;
-    dim d[SINTER_RANK_MAX], chosen = call_k(c, k);
+    dim d[SINTER_RANK_MAX];
     if (k < 1 || k > count)
         REJECT(c, INVALID_MODEL, "attribute k is %lld of %lld experts", (long long)k, (long long)count);
     if (call_int(c, "use_sparse_mixer", 0)) REJECT(c, UNSUPPORTED, "attribute use_sparse_mixer is 1");
     if (c->b.status) return 0;
     const ir_value_id wide = build_typed(&c->b, router, SINTER_DTYPE_F32);
     ir_value_id all = build_softmax(&c->b, wide, &(attrs_softmax){ .axis = 1 });
-    attrs_top_k *a = DEFAULTS(top_k);
-    a->axis = 1;
-    a->k = build_dims(&c->b, &chosen, 1);
-    const ir_node_id n = build_top_k(&c->b, all, a, 2);
-    const ir_value_id at = build_result(&c->b, n, 1);
-    ir_value_id value = build_result(&c->b, n, 0);
+    ir_value_id top[2];
+    largest(c, all, 1, k, top);
+    const ir_value_id at = top[1];
+    ir_value_id value = top[0];
     if (given) {
         all = build_typed(&c->b, given, SINTER_DTYPE_F32);
         value = build_gather_elements(&c->b, all, at, &(attrs_gather_elements){ .axis = 1 });
@@ -207,4 +217,52 @@ void convert_moe(onnx_call *c) /* arg 1: QMoE, whose weights are packed */
     const ir_value_id column = build_unsqueezed(&c->b, build_typed(&c->b, e.share, call_type(c, e.x)), 2);
     y = build_mul(&c->b, y, build_permuted(&c->b, column, turn, 3));
     c->out[0] = build_shaped(&c->b, build_reduced(&c->b, reduce_kind_sum, y, &expert, 1, false), d, rank);
+}
+
+/* MoEGroupRouter: the probabilities, with a bias for the choice alone, of the groups whose best experts have the largest
+ * sums; then of these the best experts. */
+void convert_moe_group_router(onnx_call *c)
+{
+    const ir_value_id logits = call_in(c, 0), bias = call_in(c, 1), weight = call_in(c, 2);
+    const int64_t groups = call_int(c, "n_group", 1), kept = call_int(c, "topk_group", 1), k = call_int(c, "top_k", 0),
+                  last = 2;
+    int64_t count = 0, best = call_int(c, "group_topk", 2);
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = logits ? call_shape(c, logits, d) : 0;
+    if (!bias || rank < 2 || (weight && (rank != 2 || call_rank(c, weight) != 2)))
+        REJECT(c, INVALID_MODEL, "logits of rank %u, or no bias of experts", rank);
+    if (!c->b.status && !call_size(c, bias, 0, &count)) REJECT(c, UNSUPPORTED, "a number of experts that is not known");
+    if (!c->b.status && (groups < 1 || count < 1 || count % groups || kept < 1 || kept > groups || best < 1 || k < 1 ||
+                         k > count / groups * kept))
+        REJECT(c, INVALID_MODEL, "%lld of %lld experts, of %lld of %lld groups", (long long)k, (long long)count,
+               (long long)kept, (long long)groups);
+    if (c->b.status) return;
+    ir_builder *b = &c->b;
+    const dim flat[2] = { dim_product(b->g->dims, d, rank - 1), call_k(c, count) },
+              apart[3] = { flat[0], call_k(c, groups), call_k(c, count / groups) };
+    ir_value_id x = build_typed(b, logits, SINTER_DTYPE_F32);
+    if (weight)
+        x = build_matmul(b, x, build_typed(b, weight, SINTER_DTYPE_F32), &(attrs_matmul){ .trans_b = true });
+    const ir_value_id share = build_sigmoid(b, build_shaped(b, x, flat, 2)), choice = build_add(b, share, bias);
+    if (call_wants(c, 1)) c->out[1] = choice;
+    if (call_wants(c, 2)) c->out[2] = share;
+    if (!call_wants(c, 0)) return;
+    ir_value_id top[2], chosen[2];
+    if (best > count / groups) best = count / groups;
+    const ir_value_id each = build_shaped(b, choice, apart, 3);
+    largest(c, each, 2, best, top);
+    largest(c, build_reduced(b, reduce_kind_sum, top[0], &last, 1, false), 1, kept, chosen);
+    const ir_value_id none = build_expanded(b, build_scalar(b, SINTER_DTYPE_F32, 0), apart, 2),
+                      ones = build_expanded(b, build_scalar(b, SINTER_DTYPE_F32, 1), (dim[]){ flat[0], call_k(c, kept) },
+                                            2),
+                      is_kept = build_scatter_elements(b, none, chosen[1], ones, &(attrs_scatter_elements){ .axis = 1 }),
+                      flags = build_gt(b, build_unsqueezed(b, is_kept, 2), build_scalar(b, SINTER_DTYPE_F32, 0)),
+                      least = build_scalar(b, SINTER_DTYPE_F32, -(double)INFINITY);
+    largest(c, build_shaped(b, build_where(b, flags, each, least), flat, 2), 1, k, top);
+    const ir_value_id at = top[1], value = build_gather_elements(b, share, at, &(attrs_gather_elements){ .axis = 1 }),
+                      logs = build_log(b, build_max(b, value, build_scalar(b, SINTER_DTYPE_F32, 1e-20))),
+                      others = build_scalar(b, SINTER_DTYPE_F32, call_real(c, "router_sentinel", -10000)),
+                      y = build_scatter_elements(b, build_expanded(b, others, flat, 2), at, logs,
+                                                 &(attrs_scatter_elements){ .axis = 1 });
+    c->out[0] = build_typed(b, y, call_type(c, logits));
 }

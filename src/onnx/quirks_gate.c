@@ -144,6 +144,34 @@ void convert_hyper_post_mix(onnx_call *c)
     c->out[0] = build_typed(&c->b, shaped_like(c, y, x), call_type(c, x));
 }
 
+/* Streams [B, S, C, H] that let the value through as far as their keys and queries agree. */
+void convert_engram_gate(onnx_call *c)
+{
+    ir_value_id in[5];
+    for (uint32_t i = 0; i < 5; i++) in[i] = needed(c, i);
+    if (!c->b.status && (call_rank(c, in[0]) != 4 || call_rank(c, in[2]) != 3))
+        REJECT(c, INVALID_MODEL, "keys of rank %u and a value of rank %u, 4 and 3 are wanted", call_rank(c, in[0]),
+               call_rank(c, in[2]));
+    if (c->b.status) return;
+    const int64_t last = 3;
+    const double epsilon = call_real(c, "epsilon", (double)1e-5f);
+    const sinter_dtype type = call_type(c, in[0]);
+    for (uint32_t i = 0; i < 5; i++) in[i] = wide(c, in[i]);
+    const ir_value_id key = quirk_rms_norm(c, in[0], in[3], last, epsilon),
+                      query = quirk_rms_norm(c, in[1], in[4], last, epsilon),
+                      sum = build_reduced(&c->b, reduce_kind_sum, build_mul(&c->b, key, query), &last, 1, true),
+                      dot = build_mul(&c->b, sum, quirk_head_scale(c, call_dim(c, in[0], 3))),
+                      least = build_scalar(&c->b, SINTER_DTYPE_F32, 1e-6),
+                      size = build_sqrt(&c->b, build_max(&c->b, build_abs(&c->b, dot), least)),
+                      gate = build_sigmoid(&c->b, build_mul(&c->b, build_sign(&c->b, dot), size)),
+                      y = build_typed(&c->b, build_mul(&c->b, gate, build_unsqueezed(&c->b, in[2], 2)), type);
+    c->out[0] = y;
+    if (!call_wants(c, 1)) return;
+    const ir_value_id scale = needed(c, 5);
+    if (c->b.status) return;
+    c->out[1] = build_typed(&c->b, quirk_rms_norm(c, wide(c, y), wide(c, scale), last, epsilon), type);
+}
+
 /* ---- MurmurHash3 of 32 bits, of numbers of one or two words ---- */
 
 static ir_value_id word(onnx_call *c, uint32_t value)

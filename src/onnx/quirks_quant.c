@@ -181,6 +181,13 @@ static ir_value_id product_integer(onnx_call *c, ir_value_id a, ir_value_id b, i
     return build_matmul_integer(&c->b, a, b, a_zero, b_zero, NULL);
 }
 
+void convert_matmul_integer16(onnx_call *c) /* com.microsoft's, of 16 bits, whose sums have 32 */
+{
+    if (!call_in(c, 0) || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
+    const ir_value_id a = build_typed(&c->b, call_in(c, 0), SINTER_DTYPE_I32);
+    c->out[0] = build_matmul(&c->b, a, build_typed(&c->b, call_in(c, 1), SINTER_DTYPE_I32), NULL);
+}
+
 void convert_matmul_integer(onnx_call *c)
 {
     c->out[0] = product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
@@ -315,7 +322,8 @@ void convert_qlinear_concat(onnx_call *c)
     requantize(c, build_concat(&c->b, part, n, &(attrs_concat){ .axis = (uint32_t)axis }), 0, call_in(c, 2));
 }
 
-/* Before version 13 a softmax was over all axes from `axis` on. */
+/* Before version 13 a softmax was over all axes from `axis` on. A probability of 1 is a whole number of steps, as ONNX
+ * Runtime has it: 1 over y_scale, rounded down. */
 void convert_qlinear_softmax(onnx_call *c)
 {
     const ir_value_id x = dequantized(c, 0);
@@ -328,7 +336,12 @@ void convert_qlinear_softmax(onnx_call *c)
     const dim rows[2] = { dim_product(t, d, (uint32_t)axis), dim_product(t, d + axis, rank - (uint32_t)axis) };
     const ir_value_id flat = is_old ? build_shaped(&c->b, x, rows, 2) : x,
                       y = build_softmax(&c->b, flat, &(attrs_softmax){ .axis = is_old ? 1 : axis });
-    requantize(c, is_old ? build_shaped(&c->b, y, d, rank) : y, 3, call_in(c, 0));
+    if (!call_in(c, 3)) REJECT(c, INVALID_MODEL, "input 3 is missing");
+    if (c->b.status) return;
+    const ir_value_id zero = zero_in(c, call_in(c, 4)),
+                      steps = build_floor(&c->b, build_reciprocal(&c->b, quirk_scalar_in(c, call_in(c, 3))));
+    c->out[0] = quirk_quantize(c, is_old ? build_shaped(&c->b, y, d, rank) : y, build_reciprocal(&c->b, steps), zero,
+                               call_type(c, zero ? zero : call_in(c, 0)));
 }
 
 void convert_qlinear_where(onnx_call *c)

@@ -295,6 +295,8 @@ void convert_pad(onnx_call *c) /* arg 1: com.microsoft's, with pads as an input 
     } else {
         ir_value_id list_in = call_in(c, 1);
         if (!list_in) REJECT(c, INVALID_MODEL, "pads are missing");
+        if (c->arg && call_rank(c, list_in) == 2) /* [1, 2 * rank] */
+            list_in = build_shaped(&c->b, list_in, (dim[]){ call_dim(c, list_in, 1) }, 1);
         if (is_late) list_in = pads_spread(c, list_in, rank);
         call_numbers(c, list_in, "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
         value = call_in(c, 2);

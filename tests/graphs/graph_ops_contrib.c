@@ -275,6 +275,31 @@ static bool attention_gate(grow *g, const gop *op)
     return grow_end(g, finish(g, op, in, has_rate ? 4 : 3), has_rate ? 2 : 1) != G_NONE;
 }
 
+static bool engram(grow *g, const gop *op)
+{
+    const int64_t count = grow_between(g, 1, 3), size = grow_between(g, 1, 5);
+    const gsize d[4] = { grow_size(g), grow_size(g), gsize_of(count), gsize_of(size) }, v[3] = { d[0], d[1], d[3] };
+    const bool has_normed = grow_one_in(g, 2);
+    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4), grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+                             grow_shaped(g, SINTER_DTYPE_F32, v, 3), weight(g, count, size, 2),
+                             weight(g, count, size, 2),              weight(g, count, size, 2) };
+    return grow_end(g, finish(g, op, in, has_normed ? 6 : 5), has_normed ? 2 : 1) != G_NONE;
+}
+
+static bool router(grow *g, const gop *op)
+{
+    const int64_t groups = grow_between(g, 1, 3), each = grow_between(g, 1, 4), kept = grow_between(g, 1, groups);
+    const gsize d[2] = { grow_size(g), gsize_of(groups * each) };
+    const uint32_t in[2] = { grow_leaf(g, SINTER_DTYPE_F32, d, 2, false, (gfill){ -2, 2, 0, grow_below(g, 999) }),
+                             weight(g, groups * each, 0, 1) },
+                   n = finish(g, op, in, 2);
+    grow_int(g, n, "n_group", groups);
+    grow_int(g, n, "topk_group", kept);
+    grow_int(g, n, "top_k", grow_between(g, 1, kept * each));
+    if (grow_one_in(g, 2)) grow_int(g, n, "group_topk", grow_between(g, 1, 3));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 enum { BRANCH_NORM, BRANCH_BEFORE, BRANCH_BEHIND };
 
 static bool branches(grow *g, const gop *op)
@@ -319,11 +344,13 @@ const gop gops_contrib[] = {
     { MICROSOFT "GatherBlockQuantized", 1, 0, 1, packed_table, 0, 0, 0 },
     { MICROSOFT "MatMulBnb4", 1, 0, 1, bitsandbytes, 0, 0, 0 },
     { MICROSOFT "MoE", 1, 0, 1, mixture, 0, 0, 0 },
+    { MICROSOFT "MoEGroupRouter", 1, 0, 1, router, 0, 0, 0 },
     { MICROSOFT "QMoE", 1, 14628, 1, mixture, 1, 0, 0 },
     { MICROSOFT "GatedRMSNorm", 1, 2, 1, gated, 3, 0, 0 },
     { MICROSOFT "GatedAdd", 1, 0, 1, gated, 2, 0, 0 },
     { MICROSOFT "ScaledSiLU", 1, 0, 1, gated, 0, 0, 0 },
     { MICROSOFT "LinearAttentionGate", 1, 6, 1, attention_gate, 0, 0, 0 },
+    { MICROSOFT "EngramGate", 1, 0, 1, engram, 0, 0, 0 },
     { MICROSOFT "BranchwiseRMSNorm", 1, 2, 1, branches, BRANCH_NORM, 0, 0 },
     { MICROSOFT "HyperConnectionPreMix", 1, 0, 1, branches, BRANCH_BEFORE, 0, 0 },
     { MICROSOFT "HyperConnectionPostMix", 1, 0, 1, branches, BRANCH_BEHIND, 0, 0 },

@@ -109,19 +109,25 @@ static bool packed_attention(grow *g, const gop *op)
 }
 
 /* Caches by position. */
-static bool rotary(grow *g, const gop *op)
+static bool rotary(grow *g, const gop *op) /* arg 1: three positions of each token */
 {
     const int64_t heads = grow_between(g, 1, 3), half = grow_between(g, 1, 4), places = 12;
     const gsize batch = grow_size(g), s = grow_size(g), d3[3] = { batch, s, gsize_of(heads * 2 * half) },
-                d4[4] = { batch, gsize_of(heads), s, gsize_of(2 * half) }, at[2] = { batch, s };
+                d4[4] = { batch, gsize_of(heads), s, gsize_of(2 * half) }, at[3] = { gsize_of(3), batch, s };
     const bool has_heads = grow_one_in(g, 2);
     const uint32_t x = has_heads ? grow_shaped(g, SINTER_DTYPE_F32, d4, 4) : grow_shaped(g, SINTER_DTYPE_F32, d3, 3),
-                   place = grow_leaf(g, SINTER_DTYPE_I64, at, 2, false,
+                   place = grow_leaf(g, SINTER_DTYPE_I64, at + !op->arg, op->arg ? 3 : 2, false,
                                      (gfill){ 0, (double)places - 1, 1, grow_below(g, 999) }),
                    cosine = weight(g, places, half, 2), sine = weight(g, places, half, 2), n = grow_begin(g, op->name);
     const uint32_t in[4] = { x, place, cosine, sine };
     for (uint32_t i = 0; i < 4; i++) grow_in(g, n, in[i]);
     if (grow_one_in(g, 2)) grow_int(g, n, "interleaved", 1);
+    if (op->arg) {
+        const int64_t second = grow_between(g, 0, half / 2), third = grow_between(g, 0, half / 3);
+        grow_list(g, n, "mrope_section", (const int64_t[]){ half - second - third, second, third }, 3);
+        if (grow_one_in(g, 2)) grow_int(g, n, "mrope_layout", 1);
+        if (!has_heads) grow_int(g, n, "num_heads", heads);
+    }
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -131,10 +137,10 @@ static bool grouped(grow *g, const gop *op)
                   half = 4 * grow_between(g, 1, 2), tokens = grow_between(g, 1, 5),
                   past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0,
                   room = past && grow_one_in(g, 2) ? grow_between(g, 1, 9) : 0; /* of the caches, that stays */
-    const bool turns = grow_one_in(g, 2);
+    const bool turns = grow_one_in(g, 2), is_coded = past && grow_one_in(g, 3);
     gsize width = gsize_of(2 * half), wide = width, few;
     const bool is_normed = grow_one_in(g, 3);
-    if (!turns && !is_normed && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
+    if (!turns && !is_normed && !is_coded && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
     if (gsize_min(g, width) < 1) return false;
     wide = few = width;
     for (uint32_t i = 0; i < G_ENVS; i++) wide.at[i] *= heads, few.at[i] *= groups;
@@ -142,8 +148,8 @@ static bool grouped(grow *g, const gop *op)
                 c[4] = { batch, gsize_of(groups), gsize_of(past + room), width };
     const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
                    value = grow_one_in(g, 3) ? key : grow_shaped(g, SINTER_DTYPE_F32, k, 3),
-                   cache = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
-                   other = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
+                   cache = past ? grow_shaped(g, is_coded ? SINTER_DTYPE_I8 : SINTER_DTYPE_F32, c, 4) : G_ABSENT,
+                   other = past ? grow_shaped(g, is_coded ? SINTER_DTYPE_I8 : SINTER_DTYPE_F32, c, 4) : G_ABSENT,
                    lengths = grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
                                        (gfill){ (double)(tokens - 1), (double)(past + tokens - 1), 1, 7 }),
                    total = grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens));
@@ -152,10 +158,17 @@ static bool grouped(grow *g, const gop *op)
                    added = score_bias(g, batch, heads, t, gsize_of(past + tokens)),
                    sink = grow_one_in(g, 3) ? weight(g, heads, 0, 1) : G_ABSENT,
                    first = is_normed ? weight(g, 2 * half, 0, 1) : G_ABSENT,
-                   second = is_normed ? weight(g, 2 * half, 0, 1) : G_ABSENT, n = grow_begin(g, op->name);
-    const uint32_t in[16] = { query, key,      value, cache, other,    lengths,  total, cosine,
-                              sine,  G_ABSENT, added, sink,  G_ABSENT, G_ABSENT, first, second };
-    inputs(g, n, in, is_normed ? 16 : 12);
+                   second = is_normed ? weight(g, 2 * half, 0, 1) : G_ABSENT,
+                   step = is_coded ? grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625) : G_ABSENT,
+                   n = grow_begin(g, op->name);
+    const uint32_t in[16] = { query, key,      value, cache, other, lengths, total, cosine,
+                              sine,  G_ABSENT, added, sink,  step,  step,    first, second };
+    inputs(g, n, in, is_normed ? 16 : is_coded ? 14 : 12);
+    if (is_coded) {
+        grow_text(g, n, "k_quant_type", "PER_TENSOR");
+        grow_text(g, n, "v_quant_type", "PER_TENSOR");
+        grow_int(g, n, "kv_cache_bit_width", 8);
+    }
     grow_int(g, n, "num_heads", heads);
     grow_int(g, n, "kv_num_heads", groups);
     if (grow_one_in(g, 4)) grow_int(g, n, "causal", 0);
@@ -208,6 +221,7 @@ const gop gops_fused[] = {
     { MICROSOFT "MultiHeadAttention", 1, 0, 2, multi_head, 0, 0, 0 },
     { MICROSOFT "Attention", 1, 0, 2, packed_attention, 0, 0, 0 },
     { MICROSOFT "RotaryEmbedding", 1, 0, 2, rotary, 0, 0, 0 },
+    { MICROSOFT "MRotaryEmbedding", 1, 0, 1, rotary, 1, 0, 0 },
     { MICROSOFT "GroupQueryAttention", 1, 64, 2, grouped, 0, 0, 0 },
     { MICROSOFT "FusedConv", 1, 0, 2, fused_conv, 0, 0, 0 },
     { MICROSOFT "BiasGelu", 1, 0, 1, along_last, 1, 0, 0 }, { MICROSOFT "FastGelu", 1, 0, 1, along_last, 1, 0, 0 },

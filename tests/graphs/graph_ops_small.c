@@ -153,6 +153,7 @@ static bool crop_and_resize(grow *g, const gop *op)
     in[3] = grow_cast(g, grow_const_ints(g, sizes, 2), SINTER_DTYPE_I32);
     const uint32_t n = finish(g, op, in, 4);
     if (grow_one_in(g, 2)) grow_real(g, n, "extrapolation_value", 0.5);
+    if (grow_one_in(g, 3)) grow_text(g, n, "mode", "nearest");
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -211,6 +212,13 @@ static bool mul_integer(grow *g, const gop *op)
     const uint32_t in[4] = { x, grow_one_in(g, 2) ? G_ABSENT : grow_const_scalar(g, t, 3), y,
                              grow_one_in(g, 2) ? G_ABSENT : grow_const_scalar(g, t, 2) };
     return grow_end(g, finish(g, op, in, 4), 1) != G_NONE;
+}
+
+static bool matmul_integer16(grow *g, const gop *op)
+{
+    const gsize d[3] = { grow_size(g), grow_size(g), grow_size(g) };
+    const uint32_t in[2] = { grow_shaped(g, SINTER_DTYPE_I16, d, 2), grow_shaped(g, SINTER_DTYPE_I16, d + 1, 2) };
+    return grow_end(g, finish(g, op, in, 2), 1) != G_NONE;
 }
 
 static bool sum_integer(grow *g, const gop *op)
@@ -365,6 +373,7 @@ const gop gops_small[] = {
     { "ScaledTanh", 1, 0, 1, scaled, 0, 0, 0 },
     { MICROSOFT "ComplexMul", 1, 0, 1, complex_product, 0, 0, 0 },
     { MICROSOFT "ComplexMulConj", 1, 0, 1, complex_product, 0, 0, 0 },
+    { MICROSOFT "MatMulInteger16", 1, 0, 1, matmul_integer16, 0, 0, 0 },
     { MICROSOFT "MulInteger", 1, 0, 1, mul_integer, 0, 0, 0 },
     { MICROSOFT "ReduceSumInteger", 1, 0, 1, sum_integer, 0, 0, 0 },
     { MICROSOFT "IsAllFinite", 1, 0, 1, all_finite, 0, 0, 0 },
