@@ -219,8 +219,8 @@ void convert_moe(onnx_call *c) /* arg 1: QMoE, whose weights are packed */
     c->out[0] = build_shaped(&c->b, build_reduced(&c->b, reduce_kind_sum, y, &expert, 1, false), d, rank);
 }
 
-/* MoEGroupRouter: the probabilities, with a bias for the choice alone, of the groups whose best experts have the largest
- * sums; then of these the best experts. */
+/* MoEGroupRouter: the probabilities, with a bias for the choice alone, of the groups whose best experts have the
+ * largest sums; then of these the best experts. */
 void convert_moe_group_router(onnx_call *c)
 {
     const ir_value_id logits = call_in(c, 0), bias = call_in(c, 1), weight = call_in(c, 2);
@@ -241,8 +241,7 @@ void convert_moe_group_router(onnx_call *c)
     const dim flat[2] = { dim_product(b->g->dims, d, rank - 1), call_k(c, count) },
               apart[3] = { flat[0], call_k(c, groups), call_k(c, count / groups) };
     ir_value_id x = build_typed(b, logits, SINTER_DTYPE_F32);
-    if (weight)
-        x = build_matmul(b, x, build_typed(b, weight, SINTER_DTYPE_F32), &(attrs_matmul){ .trans_b = true });
+    if (weight) x = build_matmul(b, x, build_typed(b, weight, SINTER_DTYPE_F32), &(attrs_matmul){ .trans_b = true });
     const ir_value_id share = build_sigmoid(b, build_shaped(b, x, flat, 2)), choice = build_add(b, share, bias);
     if (call_wants(c, 1)) c->out[1] = choice;
     if (call_wants(c, 2)) c->out[2] = share;
@@ -253,10 +252,12 @@ void convert_moe_group_router(onnx_call *c)
     largest(c, each, 2, best, top);
     largest(c, build_reduced(b, reduce_kind_sum, top[0], &last, 1, false), 1, kept, chosen);
     const ir_value_id none = build_expanded(b, build_scalar(b, SINTER_DTYPE_F32, 0), apart, 2),
-                      ones = build_expanded(b, build_scalar(b, SINTER_DTYPE_F32, 1), (dim[]){ flat[0], call_k(c, kept) },
-                                            2),
-                      is_kept = build_scatter_elements(b, none, chosen[1], ones, &(attrs_scatter_elements){ .axis = 1 }),
-                      flags = build_gt(b, build_unsqueezed(b, is_kept, 2), build_scalar(b, SINTER_DTYPE_F32, 0)),
+                      ones = build_expanded(b, build_scalar(b, SINTER_DTYPE_F32, 1),
+                                            (dim[]){ flat[0], call_k(c, kept) }, 2),
+                      is_kept =
+                          build_scatter_elements(b, none, chosen[1], ones, &(attrs_scatter_elements){ .axis = 1 }),
+                      zero = build_scalar(b, SINTER_DTYPE_F32, 0),
+                      flags = build_gt(b, build_unsqueezed(b, is_kept, 2), zero),
                       least = build_scalar(b, SINTER_DTYPE_F32, -(double)INFINITY);
     largest(c, build_shaped(b, build_where(b, flags, each, least), flat, 2), 1, k, top);
     const ir_value_id at = top[1], value = build_gather_elements(b, share, at, &(attrs_gather_elements){ .axis = 1 }),

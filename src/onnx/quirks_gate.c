@@ -164,12 +164,13 @@ void convert_engram_gate(onnx_call *c)
                       least = build_scalar(&c->b, SINTER_DTYPE_F32, 1e-6),
                       size = build_sqrt(&c->b, build_max(&c->b, build_abs(&c->b, dot), least)),
                       gate = build_sigmoid(&c->b, build_mul(&c->b, build_sign(&c->b, dot), size)),
-                      y = build_typed(&c->b, build_mul(&c->b, gate, build_unsqueezed(&c->b, in[2], 2)), type);
+                      value = build_unsqueezed(&c->b, in[2], 2),
+                      y = build_typed(&c->b, build_mul(&c->b, gate, value), type);
     c->out[0] = y;
     if (!call_wants(c, 1)) return;
-    const ir_value_id scale = needed(c, 5);
+    const ir_value_id scale = wide(c, needed(c, 5)), passed = wide(c, y);
     if (c->b.status) return;
-    c->out[1] = build_typed(&c->b, quirk_rms_norm(c, wide(c, y), wide(c, scale), last, epsilon), type);
+    c->out[1] = build_typed(&c->b, quirk_rms_norm(c, passed, scale, last, epsilon), type);
 }
 
 /* ---- MurmurHash3 of 32 bits, of numbers of one or two words ---- */

@@ -339,9 +339,9 @@ void convert_qlinear_softmax(onnx_call *c)
     if (!call_in(c, 3)) REJECT(c, INVALID_MODEL, "input 3 is missing");
     if (c->b.status) return;
     const ir_value_id zero = zero_in(c, call_in(c, 4)),
-                      steps = build_floor(&c->b, build_reciprocal(&c->b, quirk_scalar_in(c, call_in(c, 3))));
-    c->out[0] = quirk_quantize(c, is_old ? build_shaped(&c->b, y, d, rank) : y, build_reciprocal(&c->b, steps), zero,
-                               call_type(c, zero ? zero : call_in(c, 0)));
+                      steps = build_floor(&c->b, build_reciprocal(&c->b, quirk_scalar_in(c, call_in(c, 3)))),
+                      scale = build_reciprocal(&c->b, steps), shaped = is_old ? build_shaped(&c->b, y, d, rank) : y;
+    c->out[0] = quirk_quantize(c, shaped, scale, zero, call_type(c, zero ? zero : call_in(c, 0)));
 }
 
 void convert_qlinear_where(onnx_call *c)

@@ -280,9 +280,12 @@ static bool engram(grow *g, const gop *op)
     const int64_t count = grow_between(g, 1, 3), size = grow_between(g, 1, 5);
     const gsize d[4] = { grow_size(g), grow_size(g), gsize_of(count), gsize_of(size) }, v[3] = { d[0], d[1], d[3] };
     const bool has_normed = grow_one_in(g, 2);
-    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4), grow_shaped(g, SINTER_DTYPE_F32, d, 4),
-                             grow_shaped(g, SINTER_DTYPE_F32, v, 3), weight(g, count, size, 2),
-                             weight(g, count, size, 2),              weight(g, count, size, 2) };
+    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+                             grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+                             grow_shaped(g, SINTER_DTYPE_F32, v, 3),
+                             weight(g, count, size, 2),
+                             weight(g, count, size, 2),
+                             weight(g, count, size, 2) };
     return grow_end(g, finish(g, op, in, has_normed ? 6 : 5), has_normed ? 2 : 1) != G_NONE;
 }
 

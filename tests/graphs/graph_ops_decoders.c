@@ -117,6 +117,35 @@ static bool self_decoder(grow *g, const gop *op)
     return grow_end(g, n, 2) != G_NONE;
 }
 
+/* Tokens [B, S, heads, width], whose gates are given as they are, or as what a_log and dt_bias turn into gates. */
+static bool delta_net(grow *g, const gop *op)
+{
+    static const char *const rules[] = { "linear", "gated", "delta", "gated_delta" }, *const gates[] = { "none",
+                                                                                                         "softplus",
+                                                                                                         "sigmoid" };
+    const uint32_t rule = grow_below(g, 4), gate = rule & 1 ? grow_below(g, 3) : 0;
+    const int64_t heads = grow_between(g, 1, 2), groups = grow_between(g, 1, 2), k = grow_between(g, 1, 4),
+                  v = grow_between(g, 1, 4);
+    const bool is_wide = grow_one_in(g, 2), has_state = grow_one_in(g, 2);
+    const gsize batch = grow_size(g), time = grow_size(g), all = gsize_of(heads * groups),
+                q[4] = { batch, time, gsize_of(heads), gsize_of(k) }, w[4] = { batch, time, all, gsize_of(v) },
+                d[4] = { batch, time, all, gsize_of(k) }, s[4] = { batch, all, gsize_of(v), gsize_of(k) };
+    uint32_t in[9];
+    for (uint32_t i = 0; i < 9; i++) in[i] = G_ABSENT;
+    for (uint32_t i = 0; i < 3; i++) in[i] = grow_shaped(g, SINTER_DTYPE_F32, i < 2 ? q : w, 4);
+    if (rule & 1)
+        in[4] = grow_leaf(g, SINTER_DTYPE_F32, d, is_wide ? 4 : 3, false, (gfill){ -1, 0, 0, grow_below(g, 999) });
+    if (rule & 2) in[5] = grow_leaf(g, SINTER_DTYPE_F32, d, 3, false, (gfill){ 0, 0.5, 0, grow_below(g, 999) });
+    if (has_state) in[6] = grow_shaped(g, SINTER_DTYPE_F32, s, 4);
+    for (uint32_t i = 7; i < 9 && gate; i++) in[i] = weight(g, heads * groups, 0, 1);
+    const uint32_t n = finish(g, op, in, 9);
+    grow_text(g, n, "update_rule", rules[rule]);
+    if (gate) grow_text(g, n, "gate_activation", gates[gate]);
+    if (grow_one_in(g, 2)) grow_text(g, n, "beta_activation", "sigmoid");
+    if (grow_one_in(g, 2)) grow_int(g, n, "qk_l2_norm", 1);
+    return grow_end(g, n, 2) != G_NONE;
+}
+
 /* Two sequences of `length` places, of which `a` and `b` are tokens. */
 typedef struct padded {
     int64_t a, b, length;
@@ -190,6 +219,7 @@ const gop gops_decoders[] = {
     { MICROSOFT "PackedMultiHeadAttention", 1, 0, 1, unpadded, 1, 0, 0 },
     { MICROSOFT "RestorePadding", 1, 0, 1, unpadded, 2, 0, 0 },
     { MICROSOFT "RemovePadding", 1, 0, 1, remove_padding, 0, 0, 0 },
+    { MICROSOFT "GatedDeltaNet", 1, 0, 1, delta_net, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */
