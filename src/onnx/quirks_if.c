@@ -284,6 +284,16 @@ static bool as_before(onnx_call *c, branches *b)
     return false;
 }
 
+/* Often a branch makes no sense for the sizes of the model, or what follows makes none with its results, and it never
+ * runs. Then the other one takes its place. */
+static bool one_taken(onnx_call *c, const branches *b)
+{
+    if (b->is_yes == b->is_no) return false;
+    quirk_guard(c, b->condition, b->is_yes, GUARD_BRANCH);
+    call_inline(c, b->is_yes ? b->yes : b->no, NULL, 0, c->out, c->count_out);
+    return true;
+}
+
 static void if_convert(onnx_call *c)
 {
     branches b = { .yes = quirk_graph(c, "then_branch"), .no = quirk_graph(c, "else_branch") };
@@ -310,13 +320,8 @@ static void if_convert(onnx_call *c)
         if (!c->e->error->text[0]) c->b.status = FAIL(c->e, UNSUPPORTED, "its subgraph cannot be imported");
     }
     if (c->b.status) return;
-    /* Often a branch makes no sense for the sizes of the model, and never runs. Then the other one takes its place. */
-    if (b.is_yes != b.is_no) {
-        quirk_discard(c, b.node_first, b.region_first);
-        quirk_guard(c, b.condition, b.is_yes, GUARD_BRANCH);
-        call_inline(c, b.is_yes ? b.yes : b.no, NULL, 0, c->out, c->count_out);
-        return;
-    }
+    if (b.is_yes != b.is_no) quirk_discard(c, b.node_first, b.region_first);
+    if (one_taken(c, &b)) return;
     uint32_t at = 0;
     while (at < c->count_out && !differs(c, &b, at)) at++;
     if (at == c->count_out) {
@@ -325,7 +330,7 @@ static void if_convert(onnx_call *c)
     }
     const uint32_t rank[2] = { rank_of_result(c, &b, 0, at), rank_of_result(c, &b, 1, at) };
     const onnx_graph *guarded = squeeze_of(b.yes, b.no);
-    if (with_tail(c, &b, NULL) || c->b.status) return;
+    if (with_tail(c, &b, NULL) || c->b.status || one_taken(c, &b)) return;
     c->im->wants_tail = wanted_tail || !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else

@@ -53,6 +53,7 @@ static const struct {
     { "(real) or 2 (complex)", "whether a signal is complex decides which op it is" },
     { "and with it the length of the sequence", "how many tensors a sequence has decides what the graph is" },
     { "the last axis of the indices is", "it decides the rank of the result" },
+    { "numbers of heads that are not known", "which heads share one decides what the graph is" },
     { "sizes of experts that are not known", "how weights lie in bytes depends on them" },
     { "inverses of matrices of a size that is not known", "it decides what the graph is" },
     { "a padding mask of another shape than", "whether its rows are the tokens' batch is not known while importing" },
