@@ -257,7 +257,9 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
             const dim width = call_dim(c, in[i], 2);
             in[i] = build_add(&c->b, in[i], build_part(&c->b, call_in(c, 3), 0, at, 1, width));
             at = dim_add(c->b.g->dims, at, width);
-        } /* keys and values whose heads are apart are a cache, which has its bias already */
+        } else if (call_in(c, 3) && i == 0) { /* keys and values with heads apart have their bias already */
+            REJECT(c, UNSUPPORTED, "a bias for queries of rank %u", call_rank(c, in[0]));
+        }
         in[i] = quirk_heads_apart(c, in[i], n);
     }
     quirk_heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };

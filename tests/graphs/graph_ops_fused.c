@@ -89,6 +89,7 @@ static bool multi_head(grow *g, const gop *op)
     inputs(g, n, (const uint32_t[]){ query, key, value, bias, mask, added }, 6);
     grow_int(g, n, "num_heads", heads);
     grow_real(g, n, "mask_filter_value", -8);
+    if (grow_one_in(g, 3)) grow_int(g, n, "unidirectional", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
 

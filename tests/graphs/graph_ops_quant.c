@@ -365,11 +365,14 @@ static bool qattention(grow *g, const gop *op)
                    weight = grow_leaf(g, SINTER_DTYPE_I8, w, 2, true, (gfill){ -3, 3, 1, grow_below(g, 999) }),
                    bias = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ 3 * width }, 1, 0.5),
                    scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625),
-                   zero = grow_const_scalar(g, SINTER_DTYPE_U8, 2), zero_w = grow_const_scalar(g, SINTER_DTYPE_I8, 0),
-                   n = grow_begin(g, op->name), in[8] = { x, weight, bias, scale, scale, G_ABSENT, zero, zero_w };
-    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
+                   zero = grow_const_scalar(g, SINTER_DTYPE_U8, 2), zero_w = grow_const_scalar(g, SINTER_DTYPE_I8, 0);
+    const bool has_past = grow_one_in(g, 2);
+    const gsize c[5] = { gsize_of(2), d[0], gsize_of(heads), grow_size(g), gsize_of(width / heads) };
+    const uint32_t past = has_past ? grow_shaped(g, SINTER_DTYPE_F32, c, 5) : G_ABSENT, n = grow_begin(g, op->name),
+                   in[9] = { x, weight, bias, scale, scale, G_ABSENT, zero, zero_w, past };
+    for (uint32_t i = 0; i < (has_past ? 9U : 8U); i++) grow_in(g, n, in[i]);
     grow_int(g, n, "num_heads", heads);
-    return grow_end(g, n, 1) != G_NONE;
+    return grow_end(g, n, has_past ? 2 : 1) != G_NONE;
 }
 
 static bool qlinear_concat(grow *g, const gop *op)
