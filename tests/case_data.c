@@ -37,10 +37,17 @@ static places tuples_of(const problem *p)
     return count ? (places){ -least, least } : (places){ 0 };
 }
 
+/* Where new keys may begin. */
+static places appended_of(const problem *p)
+{
+    return (places){ 0, p->in[1].dim[2].opt - p->in[5].dim[2].opt + 1 };
+}
+
 static places places_of(const problem *p, uint32_t input)
 {
     if (p->op == OP_tensor_scatter && input == 2) return starts_of(p);
     if (p->op == OP_attention && input == 4 && p->in[1].rank == 4) return lengths_of(p);
+    if (p->op == OP_attention && input == 7) return appended_of(p);
     if (p->op == OP_roi_align && input == 2) return (places){ 0, p->in[0].dim[0].opt };
     if (p->op == OP_reverse_sequence && input == 1)
         return (places){ 0, p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1 };

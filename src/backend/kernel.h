@@ -81,7 +81,7 @@ typedef struct kernel {
     strides_out out_strides;            /* concat by address: such a result is a part of another */
     /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     bool        is_in_place;
-    /* the result of an op with the trait UPDATES may lie exactly where input 0 lies: only new elements are written */
+    /* results that op_updates names may lie exactly where their inputs lie: only new elements are written */
     bool        updates_in_place;
     kernel_numerics numerics;
     kernel_where where;
@@ -110,6 +110,13 @@ typedef struct kernel {
      * record is accepted. NULL: nothing. */
     void   (*unbind)(void *record);
 } kernel;
+
+/* Must result i lie where input i does, since nothing but its new elements is written? */
+static inline bool kernel_updates(const kernel *k, const problem *p, uint32_t i)
+{
+    if (!k->updates_in_place || !op_updates(p->op, i)) return false;
+    return p->op != OP_tensor_scatter || ((const attrs_tensor_scatter *)p->attrs)->in_place;
+}
 
 #define REJECT_UNLESS(condition, reason)      \
     do {                                      \

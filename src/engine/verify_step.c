@@ -253,10 +253,8 @@ static const kernel *find_kernel(const engine *g, const engine_kernel *ref)
 /* What is updated in place is one thing, seen twice. */
 static sinter_status check_update(const check *c, const kernel *k, const problem *p)
 {
-    const bool is_scatter = p->op == OP_tensor_scatter,
-               updates = is_scatter ? ((const attrs_tensor_scatter *)p->attrs)->in_place : k->updates_in_place;
-    for (uint32_t i = 0; i < p->count_out && updates; i++) {
-        if (!op_updates(p->op, i)) continue;
+    for (uint32_t i = 0; i < p->count_out; i++) {
+        if (!kernel_updates(k, p, i)) continue;
         const uint32_t in = c->g->arg[c->s->in_at + i], out = c->g->arg[c->s->out_at + i];
         const engine_value *a = value_at(c, in), *b = value_at(c, out);
         if (!in || !out || a->storage != b->storage || a->offset != b->offset || a->rank != b->rank ||

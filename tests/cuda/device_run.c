@@ -126,6 +126,9 @@ static const char *lay_out(device_rig *r, const kernel *k, const tactic *t, case
     memset(r->before, 0xFF, m->size);
     for (uint32_t i = 0; i < p->count_in; i++)
         if (m->in[i]) memcpy(r->before + m->in[i]->at, from[i], m->in[i]->size);
+    for (uint32_t i = 0; i < p->count_out; i++)
+        if (m->out[i] && kernel_updates(k, p, i) && m->out[i]->size == x->in_size[i])
+            memcpy(r->before + m->out[i]->at, x->in[i].data, x->in_size[i]);
     return NULL;
 }
 

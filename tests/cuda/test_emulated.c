@@ -166,6 +166,8 @@ static const char *bind_operands(runner *r, const kernel *k, const tactic *t, ca
         b->view_out[i] = x->out[i];
         if (p->out[i].dtype == SINTER_DTYPE_NONE) continue;
         b->out[i] = memory_make(x->out_size[i], shift_of(&p->out[i]));
+        if (kernel_updates(k, p, i) && x->out_size[i] == x->in_size[i])
+            memcpy(b->out[i].data, x->in[i].data, x->in_size[i]);
         b->out_at[i] = x->out[i].data = b->out[i].data;
         add_region(b, &b->out[i], false, "result", i);
     }
