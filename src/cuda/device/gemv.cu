@@ -186,7 +186,7 @@ DEVICE void norm_meet(float (&sum)[NORM_SUMS], i32 from, i32 end)
         for (i32 i = from; i < end; i++) sum[i] += shuffle_xor(sum[i], mask);
 }
 
-/* A column as it is defined: weights that are not finite make nothing but NaN of the other form. */
+/* Of one column, term by term. For weights that are not finite: the form above takes infinity from infinity there. */
 DEVICE float norm_defined(const simt_args &a, i64 x_at, i32 col, float mean, float inverse)
 {
     const type_w *const x = (const type_w *)a.p.data + x_at, *const w = (const type_w *)a.q.data + col * a.q.depth_flat;
@@ -215,7 +215,8 @@ DEVICE float norm_result(const simt_args &a, const float *part, i32 c, i32 col, 
     }
     const float mean = NORM == 2 ? total * (1.0f / DEPTH) : 0.0f, variance = square * (1.0f / DEPTH) - mean * mean;
     const float inverse = rsqrt_fast((variance < 0 ? 0 : variance) + a.norm.epsilon);
-    if ((scaled + biased) - (scaled + biased) == 0) return (dot - mean * scaled) * inverse + biased;
+    const bool is_finite = (scaled + biased) - (scaled + biased) == 0;
+    if (is_finite) return (dot - mean * scaled) * inverse + biased;
     const float first = NORM == 2 ? widen(((const type_w *)a.p.data)[x_at]) : 0.0f;
     return norm_defined(a, x_at, col, first + mean, inverse);
 }
