@@ -395,6 +395,14 @@ static void shape_inputs()
         CHECK(engine->getProfileTensorValues("sizes", 0, all[i])[0] == sizes[i][0]);
         CHECK(engine->getProfileTensorValuesV2("sizes", 0, all[i])[1] == sizes[i][1]);
     }
+    for (char const *text : { "[values] ", "[values] 0 abc", "[values] 0 1;,,;- x", "[values] 9 1 x" }) {
+        IIdentityLayer *const mark = network->addIdentity(*network->getInput(0));
+        mark->getOutput(0)->setName(text);
+        network->markOutput(*mark->getOutput(0));
+    }
+    const owned<IHostMemory> strange(builder->buildSerializedNetwork(*network, *config));
+    const owned<ICudaEngine> other(runtime->deserializeCudaEngine(strange->data(), strange->size()));
+    CHECK(other->getProfileTensorValues("sizes", 0, all[2])[1] == 5);
     CHECK(engine->isShapeInferenceIO("sizes") && !engine->isShapeInferenceIO("x"));
     CHECK(engine->getTensorLocation("sizes") == TensorLocation::kHOST &&
           engine->getTensorLocation("x") == TensorLocation::kDEVICE);

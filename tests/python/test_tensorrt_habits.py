@@ -465,6 +465,12 @@ def test_values_of_profiles():
     assert engine.num_io_tensors == 3 and engine.get_tensor_profile_values("x", 0) == []
     for p, most in enumerate((4, 12)):
         assert engine.get_tensor_profile_values("sizes", p) == [(1, 1), (2, 3), (most, 12)] == engine.get_profile_shape_input(p, 1)
+    for text in ("[values] ", "[values] 0 abc", "[values] 0 1;,,;- x"):     # an engine from elsewhere may have any names
+        mark = network.add_identity(network.get_input(0)).get_output(0)
+        mark.name = text
+        network.mark_output(mark)
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    assert engine.get_tensor_profile_values("sizes", 0)[2] == (4, 12) and engine.get_tensor_profile_values("x", 0) == [(1,), (), ()]
 
 
 def test_algorithm_selectors():

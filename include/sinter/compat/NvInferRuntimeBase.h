@@ -276,8 +276,9 @@ struct shape_values {
             std::vector<int64_t> list;
             at++;
             while (*at && *at != ';' && *at != ' ') {
-                list.push_back(std::strtoll(at, &at, 10));
-                if (*at == ',') at++;
+                char *const from = at;
+                list.push_back(std::strtoll(from, &at, 10));
+                if (*at == ',' || at == from) at++; /* what is no number is skipped */
             }
             put(k, std::move(list));
         }

@@ -3,6 +3,7 @@
 import ctypes
 import operator
 import os
+import re
 
 from .. import _library
 from .._abi import Detail, Dtype, Place
@@ -136,7 +137,8 @@ class ICudaEngine(Managed, Reporter):
         names = [io.name for io in engine.inputs + engine.outputs]
         self._names = [name for name in names if not name.startswith(SAID)]
         self._hidden = int(IMPLICIT in names)               # 1: axis 0 of each tensor is an implicit batch
-        self._values = [name[len(VALUES):].split(" ", 2) for name in names if name.startswith(VALUES)]
+        said = (re.fullmatch(re.escape(VALUES) + "([0-9]+) ([-0-9,;]*) (.*)", name) for name in names)
+        self._values = {(m[3], int(m[1])): m[2].split(";") for m in said if m}
         self._layouts = dict(read_mark(name) for name in names if name.startswith(MARK))
         self._debug, self._unfused = ([name[len(mark):] for name in names if name.startswith(mark)] for mark in (DEBUG, UNFUSED))
         self._bindings = {name + profile_suffix(p): name for p in range(engine.profile_count) for name in self._names}
@@ -295,10 +297,8 @@ class ICudaEngine(Managed, Reporter):
 
     def get_tensor_profile_values(self, name, profile_index):
         """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none."""
-        for profile, values, of in self._values:
-            if of == self._known(name).name and int(profile) == profile_index:
-                return [tuple(map(int, filter(None, part.split(",")))) for part in values.split(";")]
-        return []
+        parts = self._values.get((self._known(name).name, profile_index), ())
+        return [tuple(map(int, re.findall("-?[0-9]+", part))) for part in parts]
 
     def get_tensor_format(self, name, profile_index=0):
         return self._layouts.get(self._known(name).name, LINEAR).format
