@@ -175,7 +175,8 @@ static sinter_status infer_appended(infer_ctx *c)
         own.out = &c->out[i];
         TRY(infer_scatter(&own));
     }
-    return SINTER_OK;
+    if (!appends) return SINTER_OK;
+    return infer_want_dim(c, "new rows of value", c->in[6].dim[2], "new rows of key", c->in[5].dim[2]);
 }
 
 sinter_status infer_attention(infer_ctx *c)

@@ -322,6 +322,7 @@ static sinter_status join_appends(const pricing *p, ir_node_id id, bool *is_any)
     if (n.is_dead || n.op != OP_attention || n.count_out != 1 || n.prologue || n.epilogue) return SINTER_OK;
     const ir_node *k = appender(g, p->scratch, &n, 1), *v = k ? appender(g, p->scratch, &n, 2) : NULL;
     if (!v || v == k || k->in[2] != v->in[2]) return SINTER_OK;
+    if (ir_value_at(g, k->in[1])->dim[2] != ir_value_at(g, v->in[1])->dim[2]) return SINTER_OK;
     const ir_value_id mask = n.count_in > 3 ? n.in[3] : 0, length = n.count_in > 4 ? n.in[4] : 0,
                       in[8] = { n.in[0], k->in[0], v->in[0], mask, length, k->in[1], v->in[1], k->in[2] };
     const ir_node_id made = ir_node_new(g, n.parent, OP_attention, n.attrs, in, COUNT_OF(in), 3);
