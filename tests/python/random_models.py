@@ -54,6 +54,25 @@ def pb(array, dtype):
     return b"".join(num(1, d) for d in array.shape) + num(2, TYPES[dtype][0]) + data(9, array.tobytes())
 
 
+def sliced(choose, dims):
+    """[start, end, axis, step] of a part of an axis, and the sizes behind it; None: no axis has a fixed size, or the part is empty."""
+    fixed = [k for k, d in enumerate(dims) if isinstance(d, int)]
+    if not fixed:
+        return None
+    axis, start, end, step = choose.choice(fixed), choose.randint(-6, 6), choose.choice([-9, -1, 0, 2, 9, 2**63 - 1]), choose.choice([1, 1, 2, -1, -2])
+    if step < 0 and end > dims[axis]:
+        end = -2**63                                        # to the front
+    size = len(range(dims[axis])[start:end:step])
+    return ([start, end, choose.choice([axis, axis - len(dims)]), step], dims[:axis] + [size] + dims[axis + 1:]) if size else None
+
+
+def resized(choose, dims):
+    """Scales of all axes, and the sizes behind them; free axes stay. None: there are no axes, or nothing would be left."""
+    scales = [choose.choice([1, 1, 2, 1.5, 0.5]) if isinstance(d, int) else 1 for d in dims]
+    made = [int(d * s) if isinstance(d, int) else d for d, s in zip(dims, scales)]
+    return (scales, made) if dims and 0 not in made else None
+
+
 class RandomModel:
     """`bytes`: the model; `inputs`: name -> (dtype, dims); `outputs`: name -> dtype; free dims are called N and M."""
 
@@ -72,7 +91,8 @@ class RandomModel:
             last = f"f{i}"
             for step in range(choose.randint(0, 4)):
                 made = f"v{i}_{step}"
-                op = choose.choice(["Relu", "Sigmoid", "Add", "Mul", "Transpose", "Abs", "Unsqueeze"])
+                op = choose.choice(["Relu", "Sigmoid", "Add", "Mul", "Transpose", "Abs", "Unsqueeze", "Slice", "Resize"])
+                cut, grown = sliced(choose, dims), resized(choose, dims)
                 if op in ("Add", "Mul"):
                     weight = f"w{i}_{step}"
                     graph += initializer(weight, np.array(self.rng.random(), "f4"))
@@ -84,8 +104,16 @@ class RandomModel:
                     graph += initializer(f"axes{i}_{step}", np.array([0], "i8"), "i64")
                     graph += node(op, [last, f"axes{i}_{step}"], [made])
                     dims = [1] + dims
+                elif op == "Slice" and cut:
+                    lists, dims = cut
+                    graph += b"".join(initializer(f"{made}_{k}", np.array([n], "i8"), "i64") for k, n in enumerate(lists))
+                    graph += node(op, [last] + [f"{made}_{k}" for k in range(4)], [made])
+                elif op == "Resize" and grown:
+                    scales, dims = grown
+                    graph += initializer(f"{made}_scales", np.array(scales, "f4"))
+                    graph += node(op, [last, "", f"{made}_scales"], [made])
                 else:
-                    graph += node("Neg" if op == "Unsqueeze" else op, [last], [made])
+                    graph += node("Neg" if op in ("Unsqueeze", "Slice", "Resize") else op, [last], [made])
                 last = made
             self.floats.append((last, dims))
             for k in range(choose.randint(1, 2)):
