@@ -219,8 +219,8 @@ void convert_moe(onnx_call *c) /* arg 1: QMoE, whose weights are packed */
     c->out[0] = build_shaped(&c->b, build_reduced(&c->b, reduce_kind_sum, y, &expert, 1, false), d, rank);
 }
 
-/* MoEGroupRouter: the probabilities, with a bias for the choice alone, of the groups whose best experts have the
- * largest sums; then of these the best experts. */
+/* MoEGroupRouter: first it chooses the groups whose best experts have the largest sums, then the best experts of these
+ * groups. Experts are compared by their probability plus a bias; the result has the probability alone. */
 void convert_moe_group_router(onnx_call *c)
 {
     const ir_value_id logits = call_in(c, 0), bias = call_in(c, 1), weight = call_in(c, 2);

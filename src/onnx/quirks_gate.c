@@ -144,7 +144,7 @@ void convert_hyper_post_mix(onnx_call *c)
     c->out[0] = build_typed(&c->b, shaped_like(c, y, x), call_type(c, x));
 }
 
-/* Streams [B, S, C, H] that let the value through as far as their keys and queries agree. */
+/* Multiplies a value [B, S, H] by a gate of each stream, [B, S, C, H]: the more its key and query agree, the larger. */
 void convert_engram_gate(onnx_call *c)
 {
     ir_value_id in[5];

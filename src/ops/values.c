@@ -100,7 +100,7 @@ static void sizes(values_call *c, const attrs_bind *a)
     }
 }
 
-/* Where rows begin that go into a cache, as input numbers. */
+/* Narrows input `start`: all rows of input `rows`, from there on, have to fit into input `cache`. */
 static void narrow_start(values_call *c, uint32_t cache, uint32_t rows, uint32_t start, int64_t axis)
 {
     if (axis < 0 || axis >= (int64_t)c->in[cache].rank || axis >= (int64_t)c->in[rows].rank) return;

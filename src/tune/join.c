@@ -8,8 +8,8 @@
  *
  * A norm before products: each product normalises its rows itself, where a kernel does both.
  *
- * Attention in a decoder: it takes the new rows of keys and values from where they were made, and writes them into the
- * states, which two kernels before it did. */
+ * Attention in a decoder, and the two kernels before it that write new rows of keys and values into the states:
+ * attention reads these rows where they were made, and writes them into the states itself. */
 #include "ir/build.h"
 #include "ops/excite.h"
 #include "tune/gains.h"
@@ -183,6 +183,15 @@ static bool loads_a_factor(const ir_node *n)
     return is;
 }
 
+/* Infers a new node, and removes it where no kernel of the device takes it. */
+static sinter_status keep_if_fast(const pricing *p, ir_node_id made, bool *is_kept)
+{
+    TRY(ir_infer(p->g, made));
+    TRY(price_is_on_device(p, made, is_kept));
+    if (!*is_kept) ir_node_kill(p->g, made);
+    return SINTER_OK;
+}
+
 static sinter_status join(const pricing *p, const chain *c, bool *is_any)
 {
     ir_graph *g = p->g;
@@ -195,13 +204,9 @@ static sinter_status join(const pricing *p, const chain *c, bool *is_any)
     attrs_excite *attrs = attrs_of(p->e, g, &first);
     const ir_node_id made = attrs ? ir_node_new(g, second.parent, OP_excite, attrs, in, EXCITE_OPERANDS + more, 1) : 0;
     if (!made) return FAIL_MEMORY(p->e, "squeeze and excite");
-    bool is_fast = false;
-    TRY(ir_infer(g, made));
-    TRY(price_is_on_device(p, made, &is_fast));
-    if (!is_fast) {
-        ir_node_kill(g, made);
-        return SINTER_OK;
-    }
+    bool is_kept = false;
+    TRY(keep_if_fast(p, made, &is_kept));
+    if (!is_kept) return SINTER_OK;
     *is_any = true;
     return put(g, c->first, c->second, made);
 }
@@ -327,13 +332,9 @@ static sinter_status join_appends(const pricing *p, ir_node_id id, bool *is_any)
                       in[8] = { n.in[0], k->in[0], v->in[0], mask, length, k->in[1], v->in[1], k->in[2] };
     const ir_node_id made = ir_node_new(g, n.parent, OP_attention, n.attrs, in, COUNT_OF(in), 3);
     if (!made) return FAIL_MEMORY(p->e, "attention that appends rows");
-    bool is_fast = false;
-    TRY(ir_infer(g, made));
-    TRY(price_is_on_device(p, made, &is_fast));
-    if (!is_fast) {
-        ir_node_kill(g, made);
-        return SINTER_OK;
-    }
+    bool is_kept = false;
+    TRY(keep_if_fast(p, made, &is_kept));
+    if (!is_kept) return SINTER_OK;
     *is_any = true;
     const ir_node_id old[3] = { id, ir_value_at(g, n.in[1])->producer, ir_value_at(g, n.in[2])->producer };
     ir_node_at(g, made)->name = n.name;

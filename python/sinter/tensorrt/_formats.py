@@ -107,7 +107,7 @@ class Maker:
         return x
 
     def mark(self, text):
-        """An output that is there for its name."""
+        """An output that nobody reads: the engine keeps its name, which is the text."""
         self.layers.append(self.net.add("identity", self.numbers(0)))
         self.layers[-1].output.name = text
         self.net.mark_output(self.layers[-1].output)
@@ -120,7 +120,7 @@ class Maker:
 
 @contextlib.contextmanager
 def said(net, texts):
-    """The network with outputs that are there for their names, for one build."""
+    """The network with an output named for each text, for one build."""
     maker = Maker(net)
     marks = [maker.mark(text) for text in texts]
     try:
