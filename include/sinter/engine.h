@@ -148,8 +148,9 @@ typedef struct sinter_engine_info {
     uint64_t weight_budget;         /* 0: none */
     uint64_t streamed_size;         /* weights that each run copies to the device */
     uint64_t weight_scratch_size;   /* part of memory_size: where runs copy them to */
+    uint32_t is_refittable;         /* non-zero: it was built with options.refittable */
 } sinter_engine_info;
-#define SINTER_ENGINE_INFO { sizeof(sinter_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SINTER_ENGINE_INFO { sizeof(sinter_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Cost: one pass over the engine. Errors: INVALID_ARG, NO_MEMORY. */
 SINTER_API sinter_status sinter_engine_describe(const sinter_engine *engine, sinter_engine_info *out,
                                                 sinter_error *error) SINTER_MUST_USE;

@@ -48,6 +48,8 @@ typedef struct sinter_plugin_field {
     uint64_t           count;
     const void        *data;
 } sinter_plugin_field;
+/* A TEXT field of this name gets the name of the node or layer that calls the plugin, where no value is given. */
+#define SINTER_PLUGIN_NODE "sinter_node_name"
 
 /* ---- shapes: sizes of the outputs as expressions over the sizes of the inputs ---- */
 

@@ -226,7 +226,8 @@ class sinter_engine_info(Structure):
                 ("streamable_size", c_uint64),
                 ("weight_budget", c_uint64),
                 ("streamed_size", c_uint64),
-                ("weight_scratch_size", c_uint64)]
+                ("weight_scratch_size", c_uint64),
+                ("is_refittable", c_uint32)]
 
 
 class sinter_profile_info(Structure):

@@ -359,6 +359,7 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
     text_printf(&used, "device=%s", b->o->device ? b->o->device : b->backend->name);
     options_print(&used, build_option_rows, b->o, (const char *const[]){ "tune", "math", NULL });
     text_printf(&used, "%s", build_permit_text(&b->a, b->o, b->lowering));
+    if (b->o->refittable) options_print(&used, build_option_rows, b->o, (const char *const[]){ "refittable", NULL });
     if (b->o->rules) options_print(&used, build_option_rows, b->o, (const char *const[]){ "rules", NULL });
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),

@@ -167,7 +167,8 @@ sinter_status engine_describe(env *e, const engine *g, sinter_engine_info *out)
                                  .node_count = g->notes->node_count,
                                  .streamable_size = engine_streamable_size(e, g),
                                  .weight_budget = g->weight_budget,
-                                 .streamed_size = g->streamed_size };
+                                 .streamed_size = g->streamed_size,
+                                 .is_refittable = strstr(engine_text(g, g->notes->options), " refittable") != NULL };
     arena a;
     arena_init(&a, e);
     const uint32_t most = g->storage_count > g->step_count ? g->storage_count : g->step_count;

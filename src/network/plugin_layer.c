@@ -85,9 +85,12 @@ sinter_layer *network_add_plugin(sinter_network *net, env *e, const network_plug
 void lower_plugin(network_call *n)
 {
     const network_plugin_info *p = &n->layer->plugin;
-    const plugin_request r = {
-        .name = p->name, .version = p->version, .space = p->space, .field = p->field, .count_field = p->count_field
-    };
+    const plugin_request r = { .name = p->name,
+                               .version = p->version,
+                               .space = p->space,
+                               .field = p->field,
+                               .count_field = p->count_field,
+                               .node = n->layer->name };
     for (uint32_t i = 0; i < n->c.count_in; i++)
         if (name_is_list(n->c.in[i])) REJECT(&n->c, UNSUPPORTED, "input %u is no tensor of numbers", i);
     if (!n->c.b.status) call_plugin(&n->c, &r);

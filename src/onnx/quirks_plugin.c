@@ -146,7 +146,10 @@ void quirk_plugin(onnx_call *c)
                          .domain = n->domain,
                          .version = words(c, "plugin_version"),
                          .space = words(c, "plugin_namespace"),
-                         .field = field };
+                         .field = field,
+                         .node = *n->name       ? n->name
+                                 : n->out.count ? n->out.at[0]
+                                                : "" };
     if (!field) REJECT(c, NO_MEMORY, "no memory for the fields of a plugin");
     for (uint32_t i = 0; i < n->attr.count && !c->b.status; i++) {
         const char *name = n->attr.at[i].name;

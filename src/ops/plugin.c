@@ -198,12 +198,39 @@ static sinter_status choose(env *e, const plugin_request *r, const sinter_plugin
                 count[k], r->name);
 }
 
+/* Appends the node's name to the fields that are given, where the plugin declares a field for it. */
+static sinter_status with_node(env *e, arena *a, const sinter_plugin *p, const plugin_request *r,
+                               const sinter_plugin_field **out, uint32_t *count)
+{
+    bool is_wanted = false;
+    *out = r->field;
+    *count = r->count_field;
+    for (uint32_t i = 0; i < p->count_field; i++)
+        is_wanted =
+            is_wanted || (p->field[i].type == SINTER_PLUGIN_TEXT && strcmp(p->field[i].name, SINTER_PLUGIN_NODE) == 0);
+    for (uint32_t i = 0; i < r->count_field; i++)
+        is_wanted = is_wanted && strcmp(r->field[i].name, SINTER_PLUGIN_NODE) != 0;
+    if (!is_wanted || !r->node) return SINTER_OK;
+    sinter_plugin_field *field = ARENA_NEW(a, sinter_plugin_field, r->count_field + 1);
+    if (!field) return FAIL(e, NO_MEMORY, "no memory for the fields of plugin '%s'", p->name);
+    if (r->count_field) memcpy(field, r->field, r->count_field * sizeof *field);
+    field[r->count_field] = (sinter_plugin_field){
+        .name = SINTER_PLUGIN_NODE, .type = SINTER_PLUGIN_TEXT, .count = strlen(r->node), .data = r->node
+    };
+    *out = field;
+    *count = r->count_field + 1;
+    return SINTER_OK;
+}
+
 sinter_status plugin_attrs(env *e, arena *a, const plugin_request *r, attrs_plugin *out)
 {
     const sinter_plugin *p = NULL;
+    const sinter_plugin_field *field = NULL;
+    uint32_t count = 0;
     *out = (attrs_plugin){ .name = "", .version = "", .space = "", .fields = "" };
     TRY(choose(e, r, &p));
     *out = (attrs_plugin){ .name = p->name, .version = p->version, .space = p->space, .fields = "" };
-    return NOTE(e, plugin_fields_write(e, a, p, r->field, r->count_field, &out->fields),
-                "reading the fields of plugin '%s'", p->name);
+    TRY(with_node(e, a, p, r, &field, &count));
+    return NOTE(e, plugin_fields_write(e, a, p, field, count, &out->fields), "reading the fields of plugin '%s'",
+                p->name);
 }

@@ -47,6 +47,7 @@ typedef struct plugin_request {
     const char *domain;                 /* preferred as namespace where `space` is NULL; may be NULL */
     const sinter_plugin_field *field;   /* what is given, in any order */
     uint32_t    count_field;
+    const char *node;                   /* the value of the plugin's field SINTER_PLUGIN_NODE, if it declares one */
 } plugin_request;
 
 /* Is there a plugin of that name? */

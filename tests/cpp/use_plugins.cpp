@@ -169,6 +169,7 @@ class Dynamic : public Common<IPluginV2DynamicExt> {
         return run(in[0].dims.d[0] * 6, inputs, outputs, workspace, stream);
     }
 };
+static std::string named; /* of the layer that a creator was last asked for */
 template <class Made> class Creator : public IPluginCreator {
   public:
     AsciiChar const *getPluginName() const noexcept override
@@ -179,9 +180,10 @@ template <class Made> class Creator : public IPluginCreator {
     AsciiChar const *getPluginVersion() const noexcept override { return "1"; }
     PluginFieldCollection const *getFieldNames() noexcept override { return &none_; }
     IPluginV2 *createPlugin(AsciiChar const *, PluginFieldCollection const *) noexcept override { return new Made(1); }
-    IPluginV2 *deserializePlugin(AsciiChar const *, void const *data, size_t size) noexcept override
+    IPluginV2 *deserializePlugin(AsciiChar const *layer, void const *data, size_t size) noexcept override
     {
         float factor = 0;
+        named = layer;
         if (size != sizeof factor) return nullptr;
         std::memcpy(&factor, data, size);
         return new Made(factor);
@@ -305,6 +307,7 @@ template <class Made> static void use(float factor, bool is_dynamic)
     Made plugin(factor);
     Doubled doubled;
     ILayer *layer = network->addPluginV2(&x, 1, plugin);
+    layer->setName("first");
     ITensor *y = layer->getOutput(0);
     ITensor *twice = network->addPluginV3(&y, 1, nullptr, 0, doubled)->getOutput(0);
     ITensor *z = network->addElementWise(*twice, *x, ElementWiseOperation::kSUM)->getOutput(0);
@@ -322,7 +325,7 @@ template <class Made> static void use(float factor, bool is_dynamic)
     const std::unique_ptr<ICudaEngine> engine(plan ? runtime->deserializeCudaEngine(plan->data(), plan->size())
                                                    : nullptr);
     const std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
-    CHECK(context != nullptr);
+    CHECK(context != nullptr && named == "first");
     for (int64_t batch : { 1, 5, 2 }) CHECK(context && run(*context, batch, factor));
 
     /* Sizes of an item have to be known to all but the last class. */

@@ -132,13 +132,15 @@ class Pad2Creator(trt.IPluginCreator):
         trt.IPluginCreator.__init__(self)
         self.name, self.plugin_version, self.plugin_namespace = "PadTwo", "1", "mine"
         self.field_names = trt.PluginFieldCollection([trt.PluginField("pads", None, trt.PluginFieldType.INT32)])
-        self.restored = 0
+        self.restored, self.named = 0, set()
 
     def create_plugin(self, name, fc):
+        self.named.add(name)
         return Pad2([int(p) for p in fc[0].data])
 
     def deserialize_plugin(self, name, serialized):
         self.restored += 1
+        self.named.add(name)
         return Pad2(serialized)
 
 
@@ -245,8 +247,11 @@ def test_version_2():
     try:
         network = new_network()
         parser = trt.OnnxParser(network, network.builder.logger)
-        assert parser.parse(pad_model("PadTwo")), parser.get_error(0)
+        given = pad_model("PadTwo")
+        assert parser.parse(given), parser.get_error(0)
+        node = network[0].name
         assert np.array_equal(execute(engine_of(network), X)[0], wanted) and creator.restored
+        assert creator.named == {node}                      # of the layer, not of the plugin
         network = new_network()
         x = network.add_input("x", trt.float32, (-1, 3, 4, 5))
         layer = network.add_plugin_v2([x], Pad2([2, 3, 1, 1]))

@@ -190,6 +190,7 @@ class adapter {
         const PluginFieldCollection *fc = v2_ ? v2_->getFieldNames() : v3_->getFieldNames();
         for (int32_t i = 0; fc && i < fc->nbFields; i++) declare(fc->fields[i]);
         declared_.push_back({ SERIALIZED, SINTER_PLUGIN_BYTES, 0, "" });
+        declared_.push_back({ SINTER_PLUGIN_NODE, SINTER_PLUGIN_TEXT, 0, "" });
     }
     IPluginCreatorInterface *creator() const { return creator_; }
     std::string const &name() const { return name_; }
@@ -271,19 +272,21 @@ class adapter {
         sinter_plugin_field const &bytes = field[types_.size()];
         auto const *const data = static_cast<char const *>(bytes.data) + 1;
         const size_t size = bytes.count ? static_cast<size_t>(bytes.count) - 1 : 0;
+        const char *const node = static_cast<char const *>(field[types_.size() + 1].data);
+        const char *const layer = *node ? node : name_.c_str();
         field_list list;
         if (bytes.count == 0) fields_of(field, list);
         else if (v3_) from_bytes(data, size, list);
         const PluginFieldCollection fc = list.get();
-        const auto create_v3 = [&] { return v3_->createPlugin(name_.c_str(), &fc, TensorRTPhase::kBUILD); };
+        const auto create_v3 = [&] { return v3_->createPlugin(layer, &fc, TensorRTPhase::kBUILD); };
         if (bytes.count == 0) {
             if (v3_) return std::make_unique<instance_v3>(create_v3());
-            return instance_of(v2_->createPlugin(name_.c_str(), &fc));
+            return instance_of(v2_->createPlugin(layer, &fc));
         }
         /* A program may delete its creator once the engine is built: the first plugin of each state is kept. */
         const std::string state(data, size);
         if (v3_) return std::make_unique<instance_v3>(clone_of(state, create_v3));
-        return instance_of(clone_of(state, [&] { return v2_->deserializePlugin(name_.c_str(), data, size); }));
+        return instance_of(clone_of(state, [&] { return v2_->deserializePlugin(layer, data, size); }));
     }
     /* A clone of what `create` made for this state. What is kept is not deleted: when the process ends, what its
      * destructor uses may be gone. */

@@ -17,7 +17,8 @@ from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTens
                               IPluginV3, PluginTensorDesc, part, refuse_inner_late)
 from ._registry import NUMPY_TYPES, PluginField, PluginFieldCollection_, get_plugin_registry
 
-STATE, OBJECT = "sinter_serialized", "sinter_object"
+# Fields of a call: the plugin's bytes, the object of this process, the name of the layer.
+STATE, OBJECT, NODE = "sinter_serialized", "sinter_object", "sinter_node_name"
 
 
 def declared(kind):
@@ -82,7 +83,7 @@ class Bridge:
         self.live, self.made, self.lock = {}, {}, threading.RLock()
         self.kinds = {f.name: f.type for f in (creator.field_names if creator is not None else None) or ()}
         fields = {name: declared(kind) for name, kind in self.kinds.items()}
-        fields.update({STATE: b"", OBJECT: 0})
+        fields.update({STATE: b"", OBJECT: 0, NODE: ""})
         name, version, namespace = key
         self.plugin = Plugin(name, self.shapes, tensors=self.enqueue, supports=self.supports, workspace=self.workspace, tactics=self.tactics,
                              state=self.state, version=version, namespace=namespace, fields=fields, inputs=(0, 32), outputs=(1, 32))
@@ -98,11 +99,11 @@ class Bridge:
             self.live[raw, number] = plugin
         return raw, number
 
-    def _create(self, *arguments):
+    def _create(self, node, *arguments):
         if self.creator is None:
             raise LookupError(f"no creator is registered for plugin '{self.key[0]}' version '{self.key[1]}'")
         is_old = isinstance(self.creator, IPluginCreator) or hasattr(self.creator, "deserialize_plugin")
-        made = self.creator.create_plugin(self.key[0], *(arguments[:1] if is_old else arguments))
+        made = self.creator.create_plugin(node or self.key[0], *(arguments[:1] if is_old else arguments))
         return self._checked(made, "create_plugin")
 
     def _checked(self, made, name):
@@ -110,21 +111,21 @@ class Bridge:
             raise ValueError(f"{type(self.creator).__name__}.{name} gives None")
         return made
 
-    def _restore(self, raw):
+    def _restore(self, node, raw):
         if raw[:1] == b"2":
             if not hasattr(self.creator, "deserialize_plugin"):
                 raise LookupError(f"no creator with deserialize_plugin is registered for plugin '{self.key[0]}'")
-            return self._checked(self.creator.deserialize_plugin(self.key[0], raw[1:]), "deserialize_plugin")
-        return self._create(restored(raw), TensorRTPhase.RUNTIME)
+            return self._checked(self.creator.deserialize_plugin(node or self.key[0], raw[1:]), "deserialize_plugin")
+        return self._create(node, restored(raw), TensorRTPhase.RUNTIME)
 
     def _make(self, values):
-        raw = values[STATE]
+        raw, node = values[STATE], values[NODE]
         if raw:
             found = self.live.get((raw, values[OBJECT]))
-            return found if found is not None else self._restore(raw)
+            return found if found is not None else self._restore(node, raw)
         given = [PluginField(n, values[n], k) for n, k in self.kinds.items() if len(values[n])]
-        made = self._create(PluginFieldCollection_(given), TensorRTPhase.BUILD)
-        return self._restore(serialized(made)) if self.is_runtime else made
+        made = self._create(node, PluginFieldCollection_(given), TensorRTPhase.BUILD)
+        return self._restore(node, serialized(made)) if self.is_runtime else made
 
     def object(self, values):
         """The plugin for the fields of a call."""
