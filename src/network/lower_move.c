@@ -203,12 +203,37 @@ static ir_value_id one_more(network_call *n, ir_value_id y, uint32_t axis)
     return build_padded(&n->c.b, y, pad_mode_constant, begin, end, 0);
 }
 
+/* A slice that only adds to the ends of axes, as a padding; 0: it is none. */
+static ir_value_id slice_padded(network_call *n, const slice_plan *p, int64_t mode, ir_value_id fill)
+{
+    static const pad_mode modes[] = { [SINTER_SAMPLE_WRAP] = pad_mode_wrap,
+                                      [SINTER_SAMPLE_CLAMP] = pad_mode_edge,
+                                      [SINTER_SAMPLE_FILL] = pad_mode_constant,
+                                      [SINTER_SAMPLE_REFLECT] = pad_mode_reflect };
+    dim_table *t = n->c.b.g->dims;
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    if (mode == SINTER_SAMPLE_STRICT_BOUNDS) return 0;
+    for (uint32_t i = 0; i < p->rank; i++) {
+        int64_t before, behind, from;
+        begin[i] = dim_sub(t, call_k(&n->c, 0), p->start[i]);
+        end[i] = dim_sub(t, dim_add(t, p->start[i], p->size[i]), p->from[i]);
+        if (!dim_is(t, p->stride[i], 1) || !dim_is_const(t, begin[i], &before) || !dim_is_const(t, end[i], &behind) ||
+            before < 0 || behind < 0)
+            return 0;
+        if (mode == SINTER_SAMPLE_FILL || (!before && !behind)) continue;
+        if (!dim_is_const(t, p->from[i], &from) || before >= from || behind >= from) return 0;
+    }
+    return build_padded(&n->c.b, n->c.in[0], modes[mode], begin, end, fill);
+}
+
 static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t mode)
 {
     ir_builder *b = &n->c.b;
     ir_value_id y = n->c.in[0], fill = call_in(&n->c, 4);
     if (mode == SINTER_SAMPLE_FILL && !fill) fill = build_scalar_like(b, y, 0);
     if (fill && call_rank(&n->c, fill)) fill = build_shaped(b, fill, NULL, 0);
+    const ir_value_id padded = slice_padded(n, p, mode, fill);
+    if (padded || b->status) return padded;
     for (uint32_t i = 0; i < p->rank && !b->status; i++) {
         const bool is_whole = dim_is(b->g->dims, p->stride[i], 1) && p->size[i] == p->from[i];
         if (is_whole && dim_is(b->g->dims, p->start[i], 0)) continue;

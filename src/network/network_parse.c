@@ -233,6 +233,23 @@ static sinter_status name_layer(parsing *s, sinter_layer *layer, const onnx_node
     return SINTER_OK;
 }
 
+/* A node whose outputs are a layer each, the last ones that were added. */
+static sinter_status name_parts(parsing *s, const onnx_node *n)
+{
+    const uint32_t count = n->out.count;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = *n->name ? n->name : arena_printf(&s->p->a, "%s_%u", n->type, n->index);
+        if (name && i) name = arena_printf(&s->p->a, "%s_%u", name, i);
+        if (!name) return FAIL_MEMORY(s->e, "a name");
+        onnx_node part = *n;
+        part.name = name;
+        part.out.at = n->out.at + i;
+        part.out.count = 1;
+        TRY(name_layer(s, s->net->layer.at[s->net->layer.count - count + i], &part));
+    }
+    return SINTER_OK;
+}
+
 static sinter_status parse_node(parsing *s, const onnx_node *n, bool *is_bad)
 {
     network_tensors in = { 0 };
@@ -258,7 +275,7 @@ static sinter_status parse_node(parsing *s, const onnx_node *n, bool *is_bad)
         if (*is_bad) return SINTER_OK;
         TRY(parse_op(s, n, &in, &layer));
     }
-    return name_layer(s, layer, n);
+    return layer->kind == SINTER_LAYER_SLICE && n->out.count > 1 ? name_parts(s, n) : name_layer(s, layer, n);
 }
 
 /* Converts each layer once; the failures are the nodes'. */

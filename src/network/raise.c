@@ -3,23 +3,16 @@
  *
  * A row names the operator, the first version whose meaning is the kind's, and the function that makes the layer. A
  * function checks everything before it adds a layer, and gives NULL where an attribute has no parameter. */
-#include "network/network_parse.h"
+#include "network/raise.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct raising {
-    parsing *s;
-    const onnx_node *n;
-    sinter_network_tensor **in; /* NULL: absent, or an initializer that is no tensor yet */
-    int64_t version, arg;
-    bool is_wrong;
-} raising;
-
 /* ---- the node ---- */
 
-static const onnx_attr *attr(const raising *r, const char *name, int32_t type)
+const onnx_attr *raise_attr(const raising *r, const char *name, int32_t type)
 {
     for (uint32_t i = 0; i < r->n->attr.count; i++)
         if (!strcmp(r->n->attr.at[i].name, name))
@@ -27,27 +20,27 @@ static const onnx_attr *attr(const raising *r, const char *name, int32_t type)
     return NULL;
 }
 
-static bool has(const raising *r, const char *name)
+bool raise_has(const raising *r, const char *name)
 {
     for (uint32_t i = 0; i < r->n->attr.count; i++)
         if (!strcmp(r->n->attr.at[i].name, name)) return true;
     return false;
 }
 
-static int64_t integer(const raising *r, const char *name, int64_t initial)
+int64_t raise_integer(const raising *r, const char *name, int64_t initial)
 {
-    const onnx_attr *a = attr(r, name, ONNX_INT);
+    const onnx_attr *a = raise_attr(r, name, ONNX_INT);
     return a ? a->i : initial;
 }
 
-static const char *words(const raising *r, const char *name, const char *initial)
+const char *raise_words(const raising *r, const char *name, const char *initial)
 {
-    const onnx_attr *a = attr(r, name, ONNX_STRING);
+    const onnx_attr *a = raise_attr(r, name, ONNX_STRING);
     return a ? a->s.at : initial;
 }
 
 /* Does the node have as many inputs and outputs as that, and no other attributes than these ("a b c")? */
-static bool shaped(const raising *r, uint32_t in_min, uint32_t in_max, uint32_t outs, const char *attrs)
+bool raise_shaped(const raising *r, uint32_t in_min, uint32_t in_max, uint32_t outs, const char *attrs)
 {
     uint32_t count = r->n->in.count, named = 0;
     while (count && !r->n->in.at[count - 1][0]) count--;
@@ -67,20 +60,20 @@ static bool shaped(const raising *r, uint32_t in_min, uint32_t in_max, uint32_t 
     return true;
 }
 
-static bool has_input(const raising *r, uint32_t i)
+bool raise_has_input(const raising *r, uint32_t i)
 {
     return i < r->n->in.count && r->n->in.at[i][0];
 }
 
 static const onnx_tensor *initializer(const raising *r, uint32_t i)
 {
-    return has_input(r, i) && !r->in[i] ? parsed_initializer(r->s, r->n->in.at[i], NULL) : NULL;
+    return raise_has_input(r, i) && !r->in[i] ? parsed_initializer(r->s, r->n->in.at[i], NULL) : NULL;
 }
 
 /* Input i as a tensor: an initializer becomes a layer. */
-static sinter_network_tensor *tensor(raising *r, uint32_t i)
+sinter_network_tensor *raise_tensor(raising *r, uint32_t i)
 {
-    if (!has_input(r, i)) return NULL;
+    if (!raise_has_input(r, i)) return NULL;
     if (r->in[i]) return r->in[i];
     const char *name = r->n->in.at[i];
     uint32_t *slot = name_map_find(&r->s->names, name);
@@ -101,14 +94,14 @@ static bool known(raising *r, uint32_t i, view *out)
 {
     const onnx_tensor *t = initializer(r, i);
     if (t) return t->type != ONNX_TYPE_STRING && parsed_weights(r->s, t, out);
-    const sinter_layer *layer = has_input(r, i) && r->in[i] ? r->in[i]->producer : NULL;
+    const sinter_layer *layer = raise_has_input(r, i) && r->in[i] ? r->in[i]->producer : NULL;
     if (!layer || layer->kind != SINTER_LAYER_CONSTANT) return false;
     const network_param *shape = network_param_of(layer, "shape"), *weights = network_param_of(layer, "weights");
     return view_init(out, weights->weights.dtype, shape->count, shape->ints, (void *)(uintptr_t)weights->weights.data);
 }
 
 /* The integers of such an input. */
-static bool known_ints(raising *r, uint32_t i, attr_ints *out)
+bool raise_known_ints(raising *r, uint32_t i, attr_ints *out)
 {
     view v;
     out->count = 0;
@@ -140,26 +133,26 @@ static bool rank_of(raising *r, uint32_t i, uint32_t *rank)
 
 /* ---- the layer ---- */
 
-static sinter_layer *make(raising *r, sinter_layer_kind kind, uint32_t count)
+sinter_layer *raise_make(raising *r, sinter_layer_kind kind, uint32_t count)
 {
     sinter_network_tensor *in[8] = { 0 };
-    for (uint32_t i = 0; i < count && i < COUNT_OF(in); i++) in[i] = tensor(r, i);
+    for (uint32_t i = 0; i < count && i < COUNT_OF(in); i++) in[i] = raise_tensor(r, i);
     return r->is_wrong ? NULL : network_make(r->s->net, r->s->e, kind, in, count, 0);
 }
 
-static void set(raising *r, sinter_layer *layer, const char *name, int64_t value)
+void raise_set(raising *r, sinter_layer *layer, const char *name, int64_t value)
 {
     if (layer && network_set_int(layer, r->s->e, name, value)) r->is_wrong = true;
 }
 
-static void set_list(raising *r, sinter_layer *layer, const char *name, const int64_t *at, uint32_t count)
+void raise_set_list(raising *r, sinter_layer *layer, const char *name, const int64_t *at, uint32_t count)
 {
     if (layer && network_set_ints(layer, r->s->e, name, at, count)) r->is_wrong = true;
 }
 
 static void set_float(raising *r, sinter_layer *layer, const char *to, const char *from)
 {
-    const onnx_attr *a = attr(r, from, ONNX_FLOAT);
+    const onnx_attr *a = raise_attr(r, from, ONNX_FLOAT);
     if (layer && a && network_set_real(layer, r->s->e, to, (double)a->f)) r->is_wrong = true;
 }
 
@@ -170,15 +163,15 @@ static sinter_layer *raise_unary(raising *r)
     uint32_t rank;
     sinter_dtype type = SINTER_DTYPE_F32;
     if (r->arg == SINTER_UNARY_ERF && (!input_is(r, 0, &rank, &type) || !dtype_is_float(type))) return NULL;
-    sinter_layer *layer = shaped(r, 1, 1, 1, "") ? make(r, SINTER_LAYER_UNARY, 1) : NULL;
-    set(r, layer, "op", r->arg);
+    sinter_layer *layer = raise_shaped(r, 1, 1, 1, "") ? raise_make(r, SINTER_LAYER_UNARY, 1) : NULL;
+    raise_set(r, layer, "op", r->arg);
     return layer;
 }
 
 static sinter_layer *raise_elementwise(raising *r)
 {
-    sinter_layer *layer = shaped(r, 2, 2, 1, "") ? make(r, SINTER_LAYER_ELEMENTWISE, 2) : NULL;
-    set(r, layer, "op", r->arg);
+    sinter_layer *layer = raise_shaped(r, 2, 2, 1, "") ? raise_make(r, SINTER_LAYER_ELEMENTWISE, 2) : NULL;
+    raise_set(r, layer, "op", r->arg);
     return layer;
 }
 
@@ -199,13 +192,13 @@ static sinter_layer *raise_activation(raising *r)
     };
     const char *attrs = usual[r->arg].attrs ? usual[r->arg].attrs : "";
     const bool is_gelu = r->arg == SINTER_ACTIVATION_GELU_ERF;
-    if (!shaped(r, 1, 1, 1, is_gelu ? "approximate" : attrs)) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_ACTIVATION, 1);
-    const bool is_tanh = is_gelu && !strcmp(words(r, "approximate", "none"), "tanh");
-    set(r, layer, "type", is_tanh ? SINTER_ACTIVATION_GELU_TANH : r->arg);
+    if (!raise_shaped(r, 1, 1, 1, is_gelu ? "approximate" : attrs)) return NULL;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_ACTIVATION, 1);
+    const bool is_tanh = is_gelu && !strcmp(raise_words(r, "approximate", "none"), "tanh");
+    raise_set(r, layer, "type", is_tanh ? SINTER_ACTIVATION_GELU_TANH : r->arg);
     if (!layer || !*attrs) return layer;
-    const onnx_attr *a = attr(r, "alpha", ONNX_FLOAT),
-                    *b = attr(r, usual[r->arg].second ? usual[r->arg].second : "beta", ONNX_FLOAT);
+    const onnx_attr *a = raise_attr(r, "alpha", ONNX_FLOAT),
+                    *b = raise_attr(r, usual[r->arg].second ? usual[r->arg].second : "beta", ONNX_FLOAT);
     const double alpha = a ? (double)a->f : (double)(float)usual[r->arg].alpha;
     const double beta = b ? (double)b->f : (double)(float)usual[r->arg].beta;
     if (network_set_real(layer, r->s->e, "alpha", alpha) || network_set_real(layer, r->s->e, "beta", beta))
@@ -213,20 +206,26 @@ static sinter_layer *raise_activation(raising *r)
     return layer;
 }
 
-/* Clip between two constants. */
+/* Clip between two numbers: constants, or attributes before version 11. */
 static sinter_layer *raise_clip(raising *r)
 {
     uint32_t rank;
     sinter_dtype type = SINTER_DTYPE_F32;
-    double bound[2];
-    if (!shaped(r, 3, 3, 1, "") || !input_is(r, 0, &rank, &type) || !dtype_is_float(type)) return NULL;
+    const bool is_old = r->version < 11;
+    const onnx_attr *given[] = { raise_attr(r, "min", ONNX_FLOAT), raise_attr(r, "max", ONNX_FLOAT) };
+    double bound[2] = { -(double)FLT_MAX, (double)FLT_MAX };
+    if (!raise_shaped(r, is_old ? 1 : 3, is_old ? 1 : 3, 1, is_old ? "min max" : "") || !input_is(r, 0, &rank, &type) ||
+        (is_old ? type != SINTER_DTYPE_F32 : !dtype_is_float(type)))
+        return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         view v;
+        if (is_old && given[i]) bound[i] = (double)given[i]->f;
+        if (is_old) continue;
         if (!known(r, 1 + i, &v) || v.dtype != type || v.rank || view_count(&v) != 1) return NULL;
         bound[i] = dtype_load_f64(v.dtype, v.data, 0);
     }
-    sinter_layer *layer = make(r, SINTER_LAYER_ACTIVATION, 1);
-    set(r, layer, "type", SINTER_ACTIVATION_CLIP);
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_ACTIVATION, 1);
+    raise_set(r, layer, "type", SINTER_ACTIVATION_CLIP);
     if (layer &&
         (network_set_real(layer, r->s->e, "alpha", bound[0]) || network_set_real(layer, r->s->e, "beta", bound[1])))
         r->is_wrong = true;
@@ -236,39 +235,39 @@ static sinter_layer *raise_clip(raising *r)
 static sinter_layer *raise_cast(raising *r)
 {
     sinter_dtype type;
-    const int64_t to = integer(r, "to", 0);
-    if (!shaped(r, 1, 1, 1, "to") || to < 1 || to > 1000 || !onnx_dtype_of((int32_t)to, &type)) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_CAST, 1);
-    set(r, layer, "to_type", type);
+    const int64_t to = raise_integer(r, "to", 0);
+    if (!raise_shaped(r, 1, 1, 1, "to") || to < 1 || to > 1000 || !onnx_dtype_of((int32_t)to, &type)) return NULL;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_CAST, 1);
+    raise_set(r, layer, "to_type", type);
     return layer;
 }
 
 static sinter_layer *raise_plain(raising *r) /* arg: kind * 8 + inputs */
 {
-    return shaped(r, (uint32_t)(r->arg & 7), (uint32_t)(r->arg & 7), 1, "")
-               ? make(r, (sinter_layer_kind)(r->arg >> 3), (uint32_t)(r->arg & 7))
+    return raise_shaped(r, (uint32_t)(r->arg & 7), (uint32_t)(r->arg & 7), 1, "")
+               ? raise_make(r, (sinter_layer_kind)(r->arg >> 3), (uint32_t)(r->arg & 7))
                : NULL;
 }
 
 /* A product, and behind it the sum with C; the product has the node's name, too. */
 static sinter_layer *raise_gemm(raising *r)
 {
-    const onnx_attr *factor[] = { attr(r, "alpha", ONNX_FLOAT), attr(r, "beta", ONNX_FLOAT) };
+    const onnx_attr *factor[] = { raise_attr(r, "alpha", ONNX_FLOAT), raise_attr(r, "beta", ONNX_FLOAT) };
     sinter_network_tensor *in[2];
-    if (!shaped(r, 2, 3, 1, "alpha beta transA transB")) return NULL;
+    if (!raise_shaped(r, 2, 3, 1, "alpha beta transA transB")) return NULL;
     for (uint32_t i = 0; i < 2; i++)
         if (factor[i] && (double)factor[i]->f != 1) return NULL;
-    for (uint32_t i = 0; i < 2; i++) in[i] = tensor(r, i);
-    sinter_network_tensor *sum = has_input(r, 2) ? tensor(r, 2) : NULL;
-    sinter_layer *layer = r->is_wrong ? NULL : make(r, SINTER_LAYER_MATRIX_MULTIPLY, 2);
-    set(r, layer, "op0", integer(r, "transA", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
-    set(r, layer, "op1", integer(r, "transB", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
+    for (uint32_t i = 0; i < 2; i++) in[i] = raise_tensor(r, i);
+    sinter_network_tensor *sum = raise_has_input(r, 2) ? raise_tensor(r, 2) : NULL;
+    sinter_layer *layer = r->is_wrong ? NULL : raise_make(r, SINTER_LAYER_MATRIX_MULTIPLY, 2);
+    raise_set(r, layer, "op0", raise_integer(r, "transA", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
+    raise_set(r, layer, "op1", raise_integer(r, "transB", 0) ? SINTER_MATRIX_TRANSPOSE : SINTER_MATRIX_NONE);
     if (!layer || !sum || r->is_wrong) return layer;
     in[0] = layer->out[0];
     in[1] = sum;
     (void)network_set_layer_text(layer, r->s->e, r->n->name, true);
     layer = network_make(r->s->net, r->s->e, SINTER_LAYER_ELEMENTWISE, in, 2, 0);
-    set(r, layer, "op", SINTER_ELEMENTWISE_SUM);
+    raise_set(r, layer, "op", SINTER_ELEMENTWISE_SUM);
     return layer;
 }
 
@@ -278,22 +277,22 @@ static sinter_layer *raise_gemm(raising *r)
 static bool window(raising *r, sinter_layer *layer, uint32_t spatial)
 {
     static const char *const from[] = { "strides", "dilations" }, *const to[] = { "stride", "dilation" };
-    const char *mode = words(r, "auto_pad", "NOTSET");
+    const char *mode = raise_words(r, "auto_pad", "NOTSET");
     for (uint32_t i = 0; i < 2; i++) {
-        const onnx_attr *a = attr(r, from[i], ONNX_INTS);
+        const onnx_attr *a = raise_attr(r, from[i], ONNX_INTS);
         if (!a || !a->ints.count) continue;
         bool is_one = true;
         for (uint32_t k = 0; k < a->ints.count; k++) is_one = is_one && a->ints.at[k] == 1;
-        if (!is_one) set_list(r, layer, to[i], a->ints.at, a->ints.count);
+        if (!is_one) raise_set_list(r, layer, to[i], a->ints.at, a->ints.count);
     }
-    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
+    const onnx_attr *pads = raise_attr(r, "pads", ONNX_INTS);
     if (!strcmp(mode, "NOTSET") && pads && pads->ints.count == 2 * spatial) {
-        set_list(r, layer, "pre_padding", pads->ints.at, spatial);
-        set_list(r, layer, "post_padding", pads->ints.at + spatial, spatial);
+        raise_set_list(r, layer, "pre_padding", pads->ints.at, spatial);
+        raise_set_list(r, layer, "post_padding", pads->ints.at + spatial, spatial);
     }
     if (!strncmp(mode, "SAME_", 5))
-        set(r, layer, "padding_mode",
-            !strcmp(mode, "SAME_UPPER") ? SINTER_PADDING_SAME_UPPER : SINTER_PADDING_SAME_LOWER);
+        raise_set(r, layer, "padding_mode",
+                  !strcmp(mode, "SAME_UPPER") ? SINTER_PADDING_SAME_UPPER : SINTER_PADDING_SAME_LOWER);
     return !r->is_wrong;
 }
 
@@ -301,19 +300,19 @@ static bool window(raising *r, sinter_layer *layer, uint32_t spatial)
 static sinter_layer *conv_by_inputs(raising *r)
 {
     sinter_network_shape shape = { 0 };
-    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
+    const onnx_attr *pads = raise_attr(r, "pads", ONNX_INTS);
     if (!r->in[0] || r->s->has_loose_ranks || network_shape(r->in[1], r->s->e, &shape) || shape.rank < 3) return NULL;
     for (uint32_t i = 0; i < shape.rank; i++)
         if (shape.dim[i] < 1) return NULL;
     const uint32_t spatial = shape.rank - 2;
-    const int64_t groups = integer(r, "group", 1);
+    const int64_t groups = raise_integer(r, "group", 1);
     if (pads && pads->ints.count != 2 * spatial) return NULL;
     sinter_layer *layer =
-        make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, has_input(r, 2) ? 3 : 2);
+        raise_make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, raise_has_input(r, 2) ? 3 : 2);
     if (!layer) return NULL;
-    set(r, layer, "maps", r->arg ? shape.dim[1] * groups : shape.dim[0]);
-    set(r, layer, "groups", groups);
-    set_list(r, layer, "kernel_size", shape.dim + 2, spatial);
+    raise_set(r, layer, "maps", r->arg ? shape.dim[1] * groups : shape.dim[0]);
+    raise_set(r, layer, "groups", groups);
+    raise_set_list(r, layer, "kernel_size", shape.dim + 2, spatial);
     return window(r, layer, spatial) ? layer : NULL;
 }
 
@@ -322,13 +321,13 @@ static sinter_layer *raise_conv(raising *r) /* arg: 1 is transposed */
     const onnx_tensor *weight[2] = { initializer(r, 1), initializer(r, 2) };
     view v[2];
     const char *const name[2] = { "kernel", "bias" };
-    if (!shaped(r, 2, 3, 1, "auto_pad dilations group kernel_shape pads strides")) return NULL;
-    if (r->arg && strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0) return NULL;
+    if (!raise_shaped(r, 2, 3, 1, "auto_pad dilations group kernel_shape pads strides")) return NULL;
+    if (r->arg && strcmp(raise_words(r, "auto_pad", "NOTSET"), "NOTSET") != 0) return NULL;
     if (r->in[1]) return conv_by_inputs(r);
-    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
-    if (!weight[0] || weight[0]->rank < 3 || (has_input(r, 2) && !weight[1]) || !r->in[0]) return NULL;
+    const onnx_attr *pads = raise_attr(r, "pads", ONNX_INTS);
+    if (!weight[0] || weight[0]->rank < 3 || (raise_has_input(r, 2) && !weight[1]) || !r->in[0]) return NULL;
     if (pads && pads->ints.count != 2 * (weight[0]->rank - 2)) return NULL;
-    const int64_t groups = integer(r, "group", 1);
+    const int64_t groups = raise_integer(r, "group", 1);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t index = 0;
         if (!weight[i]) continue;
@@ -336,12 +335,12 @@ static sinter_layer *raise_conv(raising *r) /* arg: 1 is transposed */
         if (r->s->uses[index] != 1 || weight[i]->type == ONNX_TYPE_STRING || !parsed_weights(r->s, weight[i], &v[i]))
             return NULL;
     }
-    sinter_layer *layer = make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, 1);
+    sinter_layer *layer = raise_make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, 1);
     if (!layer) return NULL;
     const uint32_t spatial = v[0].rank - 2;
-    set(r, layer, "maps", r->arg ? v[0].dim[1] * groups : v[0].dim[0]);
-    set(r, layer, "groups", groups);
-    set_list(r, layer, "kernel_size", v[0].dim + 2, spatial);
+    raise_set(r, layer, "maps", r->arg ? v[0].dim[1] * groups : v[0].dim[0]);
+    raise_set(r, layer, "groups", groups);
+    raise_set_list(r, layer, "kernel_size", v[0].dim + 2, spatial);
     for (uint32_t i = 0; i < 2; i++) {
         if (!weight[i]) continue;
         const sinter_weights w = { v[i].dtype, 1, view_count(&v[i]), v[i].data };
@@ -354,20 +353,22 @@ static sinter_layer *raise_conv(raising *r) /* arg: 1 is transposed */
 
 static sinter_layer *raise_pool(raising *r) /* arg: sinter_pooling */
 {
-    const onnx_attr *kernel = attr(r, "kernel_shape", ONNX_INTS), *dilation = attr(r, "dilations", ONNX_INTS);
-    const bool is_ceil = integer(r, "ceil_mode", 0) != 0,
-               is_auto = strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0;
-    if (!shaped(r, 1, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides") ||
+    const onnx_attr *kernel = raise_attr(r, "kernel_shape", ONNX_INTS),
+                    *dilation = raise_attr(r, "dilations", ONNX_INTS);
+    const bool is_ceil = raise_integer(r, "ceil_mode", 0) != 0,
+               is_auto = strcmp(raise_words(r, "auto_pad", "NOTSET"), "NOTSET") != 0;
+    if (!raise_shaped(r, 1, 1, 1,
+                      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides") ||
         !kernel || (is_ceil && is_auto))
         return NULL;
     for (uint32_t i = 0; dilation && i < dilation->ints.count; i++)
         if (dilation->ints.at[i] != 1) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_POOLING, 1);
-    set(r, layer, "type", r->arg);
-    set_list(r, layer, "window_size", kernel->ints.at, kernel->ints.count);
-    if (is_ceil) set(r, layer, "padding_mode", SINTER_PADDING_EXPLICIT_ROUND_UP);
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_POOLING, 1);
+    raise_set(r, layer, "type", r->arg);
+    raise_set_list(r, layer, "window_size", kernel->ints.at, kernel->ints.count);
+    if (is_ceil) raise_set(r, layer, "padding_mode", SINTER_PADDING_EXPLICIT_ROUND_UP);
     if (r->arg == SINTER_POOLING_AVERAGE)
-        set(r, layer, "average_count_excludes_padding", !integer(r, "count_include_pad", 0));
+        raise_set(r, layer, "average_count_excludes_padding", !raise_integer(r, "count_include_pad", 0));
     return layer && window(r, layer, kernel->ints.count) ? layer : NULL;
 }
 
@@ -390,60 +391,67 @@ static sinter_layer *raise_reduce(raising *r) /* arg: sinter_reduction, plus 16 
     uint32_t rank;
     int64_t mask;
     const bool is_input = r->version >= (r->arg & 16 ? 13 : 18);
-    if (!shaped(r, 1, 2, 1, "axes keepdims noop_with_empty_axes") || integer(r, "noop_with_empty_axes", 0) ||
-        !rank_of(r, 0, &rank) || !rank)
+    if (!raise_shaped(r, 1, 2, 1, "axes keepdims noop_with_empty_axes") ||
+        raise_integer(r, "noop_with_empty_axes", 0) || !rank_of(r, 0, &rank) || !rank)
         return NULL;
-    const onnx_attr *a = attr(r, "axes", ONNX_INTS);
-    if (is_input && has_input(r, 1) && !known_ints(r, 1, &axes)) return NULL;
+    const onnx_attr *a = raise_attr(r, "axes", ONNX_INTS);
+    if (is_input && raise_has_input(r, 1) && !raise_known_ints(r, 1, &axes)) return NULL;
     if (!is_input && a && a->ints.count > ATTR_INTS_MAX) return NULL;
     for (uint32_t i = 0; !is_input && a && i < a->ints.count; i++) axes.at[axes.count++] = a->ints.at[i];
     if (!axes.count)
         for (uint32_t i = 0; i < rank; i++) axes.at[axes.count++] = i;
     if (!mask_of(&axes, rank, &mask)) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_REDUCE, 1);
-    set(r, layer, "op", r->arg & 15);
-    set(r, layer, "axes", mask);
-    set(r, layer, "keep_dims", integer(r, "keepdims", 1) != 0);
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_REDUCE, 1);
+    raise_set(r, layer, "op", r->arg & 15);
+    raise_set(r, layer, "axes", mask);
+    raise_set(r, layer, "keep_dims", raise_integer(r, "keepdims", 1) != 0);
     return layer;
 }
 
 static sinter_layer *raise_global(raising *r) /* arg: sinter_reduction */
 {
     uint32_t rank;
-    if (!shaped(r, 1, 1, 1, "") || !rank_of(r, 0, &rank) || rank < 3) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_REDUCE, 1);
-    set(r, layer, "op", r->arg);
-    set(r, layer, "axes", (INT64_C(1) << rank) - 4);
-    set(r, layer, "keep_dims", 1);
+    if (!raise_shaped(r, 1, 1, 1, "") || !rank_of(r, 0, &rank) || rank < 3) return NULL;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_REDUCE, 1);
+    raise_set(r, layer, "op", r->arg);
+    raise_set(r, layer, "axes", (INT64_C(1) << rank) - 4);
+    raise_set(r, layer, "keep_dims", 1);
     return layer;
 }
 
 static sinter_layer *raise_axis(raising *r, sinter_layer_kind kind, const char *param, int64_t initial, bool as_mask)
 {
     uint32_t rank;
-    const attr_ints axis = { .count = 1, .at = { integer(r, "axis", initial) } };
+    const attr_ints axis = { .count = 1, .at = { raise_integer(r, "axis", initial) } };
     int64_t mask;
-    if (!shaped(r, 1, 1, 1, "axis") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask)) return NULL;
-    sinter_layer *layer = make(r, kind, 1);
-    set(r, layer, param, as_mask ? mask : axis.at[0]);
+    if (!raise_shaped(r, 1, 1, 1, "axis") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask)) return NULL;
+    sinter_layer *layer = raise_make(r, kind, 1);
+    raise_set(r, layer, param, as_mask ? mask : axis.at[0]);
     return layer;
 }
 
+/* Before version 13 the axes behind `axis` go along with it. */
 static sinter_layer *raise_softmax(raising *r)
 {
+    uint32_t rank;
+    const int64_t axis = raise_integer(r, "axis", 1);
+    if (r->version < 13) {
+        if (!rank_of(r, 0, &rank) || !rank || (axis < 0 ? axis + rank : axis) != (int64_t)rank - 1) return NULL;
+        return raise_axis(r, SINTER_LAYER_SOFTMAX, "axes", 1, true);
+    }
     return raise_axis(r, SINTER_LAYER_SOFTMAX, "axes", -1, true);
 }
 
 static sinter_layer *raise_layer_norm(raising *r)
 {
     uint32_t rank;
-    int64_t axis = integer(r, "axis", -1);
-    if (!shaped(r, 3, 3, 1, "axis epsilon stash_type") || integer(r, "stash_type", 1) != 1) return NULL;
+    int64_t axis = raise_integer(r, "axis", -1);
+    if (!raise_shaped(r, 3, 3, 1, "axis epsilon stash_type") || raise_integer(r, "stash_type", 1) != 1) return NULL;
     if (!rank_of(r, 0, &rank)) return NULL;
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= (int64_t)rank) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_NORMALIZATION, 3);
-    set(r, layer, "axes", (INT64_C(1) << rank) - (INT64_C(1) << axis));
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_NORMALIZATION, 3);
+    raise_set(r, layer, "axes", (INT64_C(1) << rank) - (INT64_C(1) << axis));
     if (layer && network_set_real(layer, r->s->e, "epsilon", (double)1e-5f)) r->is_wrong = true;
     set_float(r, layer, "epsilon", "epsilon");
     return layer;
@@ -454,35 +462,41 @@ static sinter_layer *raise_layer_norm(raising *r)
 static sinter_layer *raise_concat(raising *r)
 {
     network_tensors in = { 0 };
-    if (!r->n->in.count || !has(r, "axis") || !shaped(r, r->n->in.count, r->n->in.count, 1, "axis")) return NULL;
+    if (!r->n->in.count || !raise_has(r, "axis") || !raise_shaped(r, r->n->in.count, r->n->in.count, 1, "axis"))
+        return NULL;
     for (uint32_t i = 0; i < r->n->in.count; i++) {
         sinter_network_tensor **slot = VEC_PUSH(&r->s->p->a, &in);
-        if (slot) *slot = tensor(r, i);
+        if (slot) *slot = raise_tensor(r, i);
     }
     if (r->is_wrong || in.count != r->n->in.count) return NULL;
     sinter_layer *layer = network_make(r->s->net, r->s->e, SINTER_LAYER_CONCATENATION, in.at, in.count, 0);
-    set(r, layer, "axis", integer(r, "axis", 0));
+    raise_set(r, layer, "axis", raise_integer(r, "axis", 0));
     return layer;
 }
 
 static sinter_layer *raise_transpose(raising *r)
 {
-    const onnx_attr *perm = attr(r, "perm", ONNX_INTS);
-    if (!shaped(r, 1, 1, 1, "perm") || !perm || !perm->ints.count || perm->ints.count > SINTER_RANK_MAX) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, 1);
-    set_list(r, layer, "first_transpose", perm->ints.at, perm->ints.count);
+    const onnx_attr *perm = raise_attr(r, "perm", ONNX_INTS);
+    uint32_t rank = 0;
+    int64_t back[SINTER_RANK_MAX];
+    if (!raise_shaped(r, 1, 1, 1, "perm") || (perm && (!perm->ints.count || perm->ints.count > SINTER_RANK_MAX)))
+        return NULL;
+    if (!perm && (raise_has(r, "perm") || !rank_of(r, 0, &rank) || !rank)) return NULL;
+    for (uint32_t i = 0; i < rank; i++) back[i] = rank - 1 - i;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_SHUFFLE, 1);
+    raise_set_list(r, layer, "first_transpose", perm ? perm->ints.at : back, perm ? perm->ints.count : rank);
     return layer;
 }
 
 static sinter_layer *raise_reshape(raising *r)
 {
     attr_ints shape;
-    if (!shaped(r, 2, 2, 1, "allowzero")) return NULL;
+    if (!raise_shaped(r, 2, 2, 1, "allowzero")) return NULL;
     view v;
-    const bool is_known = known_ints(r, 1, &shape) && known(r, 1, &v) && v.rank == 1;
-    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, is_known ? 1 : 2);
-    if (is_known) set_list(r, layer, "reshape", shape.at, shape.count);
-    set(r, layer, "zero_is_placeholder", !integer(r, "allowzero", 0));
+    const bool is_known = raise_known_ints(r, 1, &shape) && known(r, 1, &v) && v.rank == 1;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_SHUFFLE, is_known ? 1 : 2);
+    if (is_known) raise_set_list(r, layer, "reshape", shape.at, shape.count);
+    raise_set(r, layer, "zero_is_placeholder", !raise_integer(r, "allowzero", 0));
     return layer;
 }
 
@@ -491,74 +505,15 @@ static sinter_layer *raise_flatten(raising *r)
 {
     static const int64_t rows[2] = { 0, -1 };
     uint32_t rank;
-    if (!shaped(r, 1, 1, 1, "axis") || integer(r, "axis", 1) != 1 || !rank_of(r, 0, &rank) || rank < 2) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, 1);
-    set_list(r, layer, "reshape", rows, 2);
-    return layer;
-}
-
-/* A bound of a slice of an axis of size n. */
-static int64_t bound(int64_t at, int64_t n, int64_t least, int64_t most)
-{
-    if (at < 0) at += n;
-    return at < least ? least : at > most ? most : at;
-}
-
-/* Appends the part of an axis of size n that number k of the lists takes; n < 0: it is not known. False: no numbers say
- * it. */
-static bool slice_axis(raising *r, const attr_ints *list, int64_t k, int64_t n, attr_ints *out)
-{
-    int64_t step = has_input(r, 4) ? list[3].at[k] : 1;
-    if (n < 0 || !step) return false;
-    step = step > INT32_MAX ? INT32_MAX : step < -(int64_t)INT32_MAX ? -(int64_t)INT32_MAX : step;
-    const bool is_back = step < 0;
-    const int64_t first = bound(list[0].at[k], n, 0, is_back ? n - 1 : n),
-                  end = bound(list[1].at[k], n, is_back ? -1 : 0, is_back ? n - 1 : n);
-    const int64_t length = is_back ? first - end : end - first,
-                  count = n && length > 0 ? (length - 1) / llabs(step) + 1 : 0;
-    out[0].at[out[0].count++] = count ? first : 0;
-    out[1].at[out[1].count++] = count;
-    out[2].at[out[2].count++] = step;
-    return true;
-}
-
-/* A slice by numbers, of axes whose sizes are known. Where other axes are not, the layer's lists have the sliced axes
- * alone. */
-static sinter_layer *raise_slice(raising *r)
-{
-    attr_ints list[4] = { { 0 } }, out[3] = { { 0 } }, axes = { 0 }; /* start, end, axis, step; start, size, stride */
-    sinter_network_shape shape = { 0 };
-    uint32_t cut = 0;
-    if (!shaped(r, 3, 5, 1, "") || !r->in[0] || r->s->has_loose_ranks || network_shape(r->in[0], r->s->e, &shape))
+    if (!raise_shaped(r, 1, 1, 1, "axis") || raise_integer(r, "axis", 1) != 1 || !rank_of(r, 0, &rank) || rank < 2)
         return NULL;
-    for (uint32_t i = 0; i < 4; i++)
-        if (has_input(r, i + 1) && (!known_ints(r, i + 1, &list[i]) || list[i].count != list[0].count)) return NULL;
-    bool is_whole = true;
-    for (uint32_t i = 0; i < shape.rank; i++) is_whole = is_whole && shape.dim[i] >= 0;
-    for (uint32_t axis = 0; axis < shape.rank; axis++) {
-        const uint32_t before = cut;
-        for (uint32_t k = 0; k < list[0].count; k++) {
-            const int64_t at = has_input(r, 3) ? list[2].at[k] : k;
-            if (at != axis && at != (int64_t)axis - shape.rank) continue;
-            if (cut != before || !slice_axis(r, list, k, shape.dim[axis], out)) return NULL;
-            axes.at[axes.count++] = axis;
-            cut++;
-        }
-        if (cut != before || !is_whole) continue;
-        out[0].at[out[0].count++] = 0;
-        out[1].at[out[1].count++] = shape.dim[axis];
-        out[2].at[out[2].count++] = 1;
-    }
-    if (!cut || cut != list[0].count) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_SLICE, 1);
-    static const char *const names[] = { "start", "size", "stride" };
-    for (uint32_t i = 0; i < 3; i++) set_list(r, layer, names[i], out[i].at, out[i].count);
-    if (!is_whole) set_list(r, layer, "axes", axes.at, axes.count);
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_SHUFFLE, 1);
+    raise_set_list(r, layer, "reshape", rows, 2);
     return layer;
 }
 
 /* The place of a word in a list; -1: it is not there. */
-static int64_t place(const char *word, const char *const *of, int64_t count)
+int64_t raise_place(const char *word, const char *const *of, int64_t count)
 {
     while (count-- > 0 && strcmp(word, of[count]) != 0) continue;
     return count;
@@ -570,34 +525,37 @@ static sinter_layer *raise_resize(raising *r)
     static const char *const modes[] = { "nearest", "linear", "cubic" },
                              *const wheres[] = { "align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel" },
                              *const rounds[] = { "round_prefer_ceil", "round_prefer_floor", "floor", "ceil" };
-    const int64_t mode = place(words(r, "mode", "nearest"), modes, COUNT_OF(modes)),
-                  round = place(words(r, "nearest_mode", "round_prefer_floor"), rounds, COUNT_OF(rounds)),
-                  where = place(words(r, "coordinate_transformation_mode", "half_pixel"), wheres, COUNT_OF(wheres));
+    const int64_t mode = raise_place(raise_words(r, "mode", "nearest"), modes, COUNT_OF(modes)),
+                  round = raise_place(raise_words(r, "nearest_mode", "round_prefer_floor"), rounds, COUNT_OF(rounds)),
+                  where = raise_place(raise_words(r, "coordinate_transformation_mode", "half_pixel"), wheres,
+                                      COUNT_OF(wheres));
     uint32_t rank;
     attr_ints size = { 0 };
     double scale[SINTER_RANK_MAX];
     view v = { 0 };
-    if (!shaped(r, 1, 4, 1,
-                "mode coordinate_transformation_mode nearest_mode cubic_coeff_a exclude_outside antialias "
-                "extrapolation_value keep_aspect_ratio_policy") ||
-        integer(r, "antialias", 0) || strcmp(words(r, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0 ||
-        mode < 0 || round < 0 || where < 0 || !rank_of(r, 0, &rank) || !rank)
+    if (!raise_shaped(r, 1, 4, 1,
+                      "mode coordinate_transformation_mode nearest_mode cubic_coeff_a exclude_outside antialias "
+                      "extrapolation_value keep_aspect_ratio_policy") ||
+        raise_integer(r, "antialias", 0) ||
+        strcmp(raise_words(r, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0 || mode < 0 || round < 0 ||
+        where < 0 || !rank_of(r, 0, &rank) || !rank)
         return NULL;
-    const bool has_scales = has_input(r, 2) && !(known(r, 2, &v) && !view_count(&v)), has_sizes = has_input(r, 3);
-    const bool is_known = has_sizes && known_ints(r, 3, &size);
+    const bool has_scales = raise_has_input(r, 2) && !(known(r, 2, &v) && !view_count(&v)),
+               has_sizes = raise_has_input(r, 3);
+    const bool is_known = has_sizes && raise_known_ints(r, 3, &size);
     if (has_scales == has_sizes || (is_known && size.count != rank)) return NULL;
     if (has_scales && (!known(r, 2, &v) || v.dtype != SINTER_DTYPE_F32 || view_count(&v) != rank)) return NULL;
     for (uint32_t i = 0; has_scales && i < rank; i++) scale[i] = dtype_load_f64(v.dtype, v.data, i);
-    sinter_network_tensor *in[2] = { tensor(r, 0), has_sizes && !is_known ? tensor(r, 3) : NULL };
+    sinter_network_tensor *in[2] = { raise_tensor(r, 0), has_sizes && !is_known ? raise_tensor(r, 3) : NULL };
     sinter_layer *layer =
         r->is_wrong ? NULL : network_make(r->s->net, r->s->e, SINTER_LAYER_RESIZE, in, in[1] ? 2 : 1, 0);
-    if (is_known) set_list(r, layer, "size", size.at, size.count);
+    if (is_known) raise_set_list(r, layer, "size", size.at, size.count);
     if (has_scales && layer && network_set_reals(layer, r->s->e, "scales", scale, rank)) r->is_wrong = true;
-    set(r, layer, "mode", mode);
-    set(r, layer, "nearest_rounding", round);
-    set(r, layer, "coordinate_transformation", where < 3 ? where : SINTER_COORDINATE_HALF_PIXEL);
-    set(r, layer, "selector_for_single_pixel", where < 3 ? SINTER_SELECTOR_FORMULA : SINTER_SELECTOR_UPPER);
-    set(r, layer, "exclude_outside", integer(r, "exclude_outside", 0) != 0);
+    raise_set(r, layer, "mode", mode);
+    raise_set(r, layer, "nearest_rounding", round);
+    raise_set(r, layer, "coordinate_transformation", where < 3 ? where : SINTER_COORDINATE_HALF_PIXEL);
+    raise_set(r, layer, "selector_for_single_pixel", where < 3 ? SINTER_SELECTOR_FORMULA : SINTER_SELECTOR_UPPER);
+    raise_set(r, layer, "exclude_outside", raise_integer(r, "exclude_outside", 0) != 0);
     set_float(r, layer, "cubic_coeff", "cubic_coeff_a");
     return layer;
 }
@@ -607,59 +565,60 @@ static sinter_layer *raise_topk(raising *r)
     attr_ints k;
     uint32_t rank;
     int64_t mask;
-    const attr_ints axis = { .count = 1, .at = { integer(r, "axis", -1) } };
-    if (!shaped(r, 2, 2, 2, "axis largest sorted") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask))
+    const attr_ints axis = { .count = 1, .at = { raise_integer(r, "axis", -1) } };
+    if (!raise_shaped(r, 2, 2, 2, "axis largest sorted") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask))
         return NULL;
-    const bool is_known = known_ints(r, 1, &k) && k.count == 1;
-    sinter_layer *layer = make(r, SINTER_LAYER_TOPK, is_known ? 1 : 2);
-    set(r, layer, "op", integer(r, "largest", 1) ? SINTER_TOPK_MAX : SINTER_TOPK_MIN);
-    if (is_known) set(r, layer, "k", k.at[0]);
-    set(r, layer, "axes", mask);
-    set(r, layer, "indices_type", SINTER_DTYPE_I64);
+    const bool is_known = raise_known_ints(r, 1, &k) && k.count == 1;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_TOPK, is_known ? 1 : 2);
+    raise_set(r, layer, "op", raise_integer(r, "largest", 1) ? SINTER_TOPK_MAX : SINTER_TOPK_MIN);
+    if (is_known) raise_set(r, layer, "k", k.at[0]);
+    raise_set(r, layer, "axes", mask);
+    raise_set(r, layer, "indices_type", SINTER_DTYPE_I64);
     return layer;
 }
 
 static sinter_layer *raise_gather(raising *r) /* arg: sinter_gather */
 {
-    if (!shaped(r, 2, 2, 1, r->arg == SINTER_GATHER_ND ? "batch_dims" : "axis")) return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_GATHER, 2);
-    set(r, layer, "mode", r->arg);
-    set(r, layer, "axis", integer(r, "axis", 0));
-    set(r, layer, "num_elementwise_dims", integer(r, "batch_dims", 0));
+    if (!raise_shaped(r, 2, 2, 1, r->arg == SINTER_GATHER_ND ? "batch_dims" : "axis")) return NULL;
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_GATHER, 2);
+    raise_set(r, layer, "mode", r->arg);
+    raise_set(r, layer, "axis", raise_integer(r, "axis", 0));
+    raise_set(r, layer, "num_elementwise_dims", raise_integer(r, "batch_dims", 0));
     return layer;
 }
 
 static sinter_layer *raise_scatter(raising *r) /* arg: sinter_scatter */
 {
-    if (!shaped(r, 3, 3, 1, r->arg == SINTER_SCATTER_ND ? "reduction" : "axis reduction") ||
-        strcmp(words(r, "reduction", "none"), "none") != 0)
+    if (!raise_shaped(r, 3, 3, 1, r->arg == SINTER_SCATTER_ND ? "reduction" : "axis reduction") ||
+        strcmp(raise_words(r, "reduction", "none"), "none") != 0)
         return NULL;
-    sinter_layer *layer = make(r, SINTER_LAYER_SCATTER, 3);
-    set(r, layer, "mode", r->arg);
-    set(r, layer, "axis", integer(r, "axis", 0));
+    sinter_layer *layer = raise_make(r, SINTER_LAYER_SCATTER, 3);
+    raise_set(r, layer, "mode", r->arg);
+    raise_set(r, layer, "axis", raise_integer(r, "axis", 0));
     return layer;
 }
 
 static sinter_layer *raise_einsum(raising *r)
 {
-    sinter_layer *layer = shaped(r, 2, 2, 1, "equation") ? make(r, SINTER_LAYER_EINSUM, 2) : NULL;
-    if (layer && network_set_text(layer, r->s->e, "equation", words(r, "equation", ""))) r->is_wrong = true;
+    sinter_layer *layer = raise_shaped(r, 2, 2, 1, "equation") ? raise_make(r, SINTER_LAYER_EINSUM, 2) : NULL;
+    if (layer && network_set_text(layer, r->s->e, "equation", raise_words(r, "equation", ""))) r->is_wrong = true;
     return layer;
 }
 
 static sinter_layer *raise_cumulative(raising *r) /* arg: sinter_cumulative */
 {
-    sinter_layer *layer = shaped(r, 2, 2, 1, "exclusive reverse") ? make(r, SINTER_LAYER_CUMULATIVE, 2) : NULL;
-    set(r, layer, "op", r->arg);
-    set(r, layer, "exclusive", integer(r, "exclusive", 0) != 0);
-    set(r, layer, "reverse", integer(r, "reverse", 0) != 0);
+    sinter_layer *layer =
+        raise_shaped(r, 2, 2, 1, "exclusive reverse") ? raise_make(r, SINTER_LAYER_CUMULATIVE, 2) : NULL;
+    raise_set(r, layer, "op", r->arg);
+    raise_set(r, layer, "exclusive", raise_integer(r, "exclusive", 0) != 0);
+    raise_set(r, layer, "reverse", raise_integer(r, "reverse", 0) != 0);
     return layer;
 }
 
 static sinter_layer *raise_constant(raising *r)
 {
-    const onnx_attr *a = attr(r, "value", ONNX_TENSOR);
-    if (!shaped(r, 0, 0, 1, "value") || !a || !a->t || a->t->type == ONNX_TYPE_STRING) return NULL;
+    const onnx_attr *a = raise_attr(r, "value", ONNX_TENSOR);
+    if (!raise_shaped(r, 0, 0, 1, "value") || !a || !a->t || a->t->type == ONNX_TYPE_STRING) return NULL;
     return parsed_constant(r->s, a->t, "");
 }
 
@@ -670,7 +629,7 @@ static bool is_without_zero(const raising *r)
 {
     view v;
     const onnx_tensor *t = initializer(r, 2);
-    if (!has_input(r, 2)) return true;
+    if (!raise_has_input(r, 2)) return true;
     if (!t || !parsed_weights(r->s, t, &v) || sinter_dtype_bits(v.dtype) < 8) return false;
     const uint8_t *bytes = v.data;
     for (int64_t i = 0; i < view_count(&v) * (int64_t)(sinter_dtype_bits(v.dtype) / 8); i++)
@@ -683,13 +642,13 @@ static sinter_layer *raise_quantize(raising *r) /* arg: the kind */
     uint32_t rank, rank_scale, rank_zero;
     sinter_dtype type = SINTER_DTYPE_F32, scale = SINTER_DTYPE_F32, to = SINTER_DTYPE_U8;
     const bool is_quantize = r->arg == SINTER_LAYER_QUANTIZE;
-    if (!shaped(r, 2, 3, 1, "axis saturate") || integer(r, "saturate", 1) != 1) return NULL;
+    if (!raise_shaped(r, 2, 3, 1, "axis saturate") || raise_integer(r, "saturate", 1) != 1) return NULL;
     if (!input_is(r, 0, &rank, &type) || !input_is(r, 1, &rank_scale, &scale) || rank_scale > 1) return NULL;
-    if (has_input(r, 2) && (!input_is(r, 2, &rank_zero, &to) || rank_zero > 1)) return NULL;
+    if (raise_has_input(r, 2) && (!input_is(r, 2, &rank_zero, &to) || rank_zero > 1)) return NULL;
     if (!dtype_is_float(scale) || (is_quantize && type != scale)) return NULL;
-    sinter_layer *layer = make(r, (sinter_layer_kind)r->arg, is_without_zero(r) ? 2 : 3);
-    set(r, layer, "to_type", is_quantize ? to : scale);
-    set(r, layer, "axis", integer(r, "axis", 1));
+    sinter_layer *layer = raise_make(r, (sinter_layer_kind)r->arg, is_without_zero(r) ? 2 : 3);
+    raise_set(r, layer, "to_type", is_quantize ? to : scale);
+    raise_set(r, layer, "axis", raise_integer(r, "axis", 1));
     return layer;
 }
 
@@ -717,7 +676,7 @@ static const raise_row rows[] = {
     { "Elu", 6, SINTER_ACTIVATION_ELU, raise_activation },
     { "Selu", 6, SINTER_ACTIVATION_SELU, raise_activation },
     { "Softplus", 1, SINTER_ACTIVATION_SOFTPLUS, raise_activation },
-    { "Clip", 11, 0, raise_clip },
+    { "Clip", 6, 0, raise_clip },
     { "PRelu", 9, SINTER_LAYER_PARAMETRIC_RELU << 3 | 2, raise_plain },
     { "Softsign", 1, SINTER_ACTIVATION_SOFTSIGN, raise_activation },
     { "HardSigmoid", 6, SINTER_ACTIVATION_HARD_SIGMOID, raise_activation },
@@ -765,21 +724,23 @@ static const raise_row rows[] = {
     { "Where", 9, SINTER_LAYER_SELECT << 3 | 3, raise_plain },
     { "Identity", 1, SINTER_LAYER_IDENTITY << 3 | 1, raise_plain },
     { "Shape", 1, SINTER_LAYER_SHAPE << 3 | 1, raise_plain },
-    { "Unsqueeze", 13, SINTER_LAYER_UNSQUEEZE << 3 | 2, raise_plain },
-    { "Squeeze", 13, SINTER_LAYER_SQUEEZE << 3 | 2, raise_plain },
+    { "Unsqueeze", 1, SINTER_LAYER_UNSQUEEZE << 3 | 2, raise_axes },
+    { "Squeeze", 1, SINTER_LAYER_SQUEEZE << 3 | 2, raise_axes },
     { "Cast", 6, 0, raise_cast },
     { "ReduceSum", 1, SINTER_REDUCTION_SUM | 16, raise_reduce },
     { "ReduceMean", 1, SINTER_REDUCTION_AVG, raise_reduce },
     { "ReduceMax", 1, SINTER_REDUCTION_MAX, raise_reduce },
     { "ReduceMin", 1, SINTER_REDUCTION_MIN, raise_reduce },
     { "ReduceProd", 1, SINTER_REDUCTION_PROD, raise_reduce },
-    { "Softmax", 13, 0, raise_softmax },
+    { "Softmax", 1, 0, raise_softmax },
     { "LayerNormalization", 17, 0, raise_layer_norm },
     { "Concat", 4, 0, raise_concat },
     { "Transpose", 1, 0, raise_transpose },
     { "Reshape", 5, 0, raise_reshape },
     { "Flatten", 1, 0, raise_flatten },
-    { "Slice", 10, 0, raise_slice },
+    { "Slice", 1, 0, raise_slice },
+    { "Split", 2, 0, raise_split },
+    { "Pad", 2, 0, raise_pad },
     { "Resize", 11, 0, raise_resize },
     { "TopK", 11, 0, raise_topk },
     { "Gather", 1, SINTER_GATHER_DEFAULT, raise_gather },

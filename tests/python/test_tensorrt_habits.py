@@ -8,6 +8,7 @@ import rig
 
 os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
 import onnx_bytes as ob  # noqa: E402
+import sinter  # noqa: E402
 import sinter.tensorrt as trt  # noqa: E402
 
 QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
@@ -423,6 +424,103 @@ def test_resizes_and_slices_of_models():
         context = engine.create_execution_context()
         assert context.set_input_shape("x", x.shape) and context.execute_v2([x.ctypes.data, y.ctypes.data])
         assert np.array_equal(y, x.repeat(3, 2).repeat(2, 3)[:, :, 4:9:2, 11:1:-3])
+
+
+def random_move(rng, opset, shape):
+    """A node that moves or bounds numbers, "x" to the outputs "y0", "y1", ..., as versions of ONNX before and after 13 write it: (bytes of
+    the graph, how many outputs, the types of the layers that stand for it)."""
+    types, rank, new = trt.LayerType, len(shape), opset >= 13
+    axis = int(rng.integers(rank))
+
+    def given(op, name, numbers, since, attrs=b"", outputs=1):
+        """The numbers are an input from version `since` on."""
+        attrs += b"".join(ob.data(2, f"y{i}") for i in range(1, outputs))
+        if opset < since:
+            return ob.node(op, ["x"], "y0", attrs + ob.ints(name, numbers))
+        return ob.tensor(name, ob.I64, [len(numbers)], numbers) + ob.node(op, ["x", name], "y0", attrs)
+
+    def text(name, word):
+        return ob.data(5, ob.data(1, name) + ob.data(4, word) + ob.num(20, 3))
+
+    kind = ["pad", "split", "squeeze", "unsqueeze", "transpose", "softmax"][rng.integers(6)]
+    if kind == "pad":
+        mode = ["constant", "reflect", "edge"][rng.integers(3)]
+        pads = [int(rng.integers(0, min(3, shape[i % rank]))) for i in range(2 * rank)]
+        pads[axis] += sum(pads) == 0 and shape[axis] > 1
+        pads[axis] += sum(pads) == 0 and mode != "reflect"
+        return given("Pad", "pads", pads, 11, text("mode", mode)), 1, [types.SLICE] if sum(pads) else []
+    if kind == "split":
+        first = int(rng.integers(1, shape[axis])) if shape[axis] > 1 else 1
+        parts = [first, shape[axis] - first] if shape[axis] > 1 else [1]
+        return given("Split", "split", parts, 13, ob.integer("axis", axis - rank * bool(rng.integers(2)) if new else axis),
+                     len(parts)), len(parts), [types.SLICE] * len(parts)
+    if kind == "squeeze":
+        ones = [i for i in range(rank) if shape[i] == 1] or None
+        if ones:
+            return given("Squeeze", "axes", ones[:1], 13), 1, [types.SQUEEZE]
+    if kind in ("squeeze", "unsqueeze"):
+        return given("Unsqueeze", "axes", [axis, rank + 1], 13), 1, [types.UNSQUEEZE]
+    if kind == "transpose":
+        return ob.node("Transpose", ["x"], "y0"), 1, [types.SHUFFLE]
+    return ob.node("Softmax", ["x"], "y0", ob.integer("axis", rank - 1)), 1, [types.SOFTMAX]
+
+
+def test_moves_of_models():
+    """Operators that TensorRT's parser makes slices, shuffles and the like of are layers, too, with the results that the operators have."""
+    rng = np.random.default_rng(11)
+    for turn in range(60):
+        opset, rank = (9, 11, 17)[turn % 3], int(rng.integers(2, 5))
+        shape = [int(n) for n in rng.integers(1, 5, rank)]
+        path = rig.FOLDER / "move.onnx"
+        graph, count, types = random_move(rng, opset, shape)
+        names = [f"y{i}" for i in range(count)]
+        ob.write_model(path, graph + ob.data(11, ob.value("x", shape)) + b"".join(ob.data(12, ob.value(n, [])) for n in names), opset)
+        builder, network = begin()
+        parser = trt.OnnxParser(network, QUIET)
+        assert parser.parse(path.read_bytes()), (turn, opset, shape, str(parser.get_error(0)))
+        found = [layer for layer in network if layer.type != trt.LayerType.CONSTANT]
+        if types:
+            assert [layer.type for layer in found] == types and not any(layer.operator for layer in found), (turn, opset, shape, types)
+        for layer in found:
+            if layer.type == trt.LayerType.SLICE:
+                layer.__class__ = trt.ISliceLayer
+                assert len(layer.start) == len(layer.shape) == len(layer.stride)
+        plan = builder.build_serialized_network(network, builder.create_builder_config())
+        x = rng.standard_normal(shape).astype("f4")
+        y = sinter.load(plan).context().run(x=x)
+        wanted = sinter.build(path, tune="off", device="cpu").load().context().run(x=x)
+        for name in names:
+            assert np.array_equal(y[name], wanted[name]), (turn, opset, shape, name)
+
+
+def test_paddings_by_slices():
+    """A slice that begins before its input, or ends behind it, in each mode."""
+    rng, modes = np.random.default_rng(12), {"FILL": "constant", "REFLECT": "reflect", "CLAMP": "edge", "WRAP": "wrap"}
+    for turn in range(24):
+        mode = list(modes)[turn % 4]
+        shape = rng.integers(3, 6, 3)
+        pads = rng.integers(0, 3, (3, 2))
+        builder, network = begin()
+        x = network.add_input("x", trt.float32, shape)
+        cut = network.add_slice(x, -pads[:, 0], shape + pads.sum(1), (1, 1, 1))
+        cut.mode = trt.SampleMode[mode]
+        cut.get_output(0).name = "y"
+        value = rng.standard_normal(shape).astype("f4")
+        y = ran(engine_of(builder, network, cut.get_output(0)), {"x": value}, {"y": "f4"})["y"]
+        assert np.array_equal(y, np.pad(value, pads, modes[mode])), (turn, mode, shape, pads)
+
+
+def test_engines_that_cannot_be_refitted():
+    for flag in (None, trt.BuilderFlag.REFIT, trt.BuilderFlag.STRIP_PLAN):
+        builder, network = begin()
+        x = network.add_input("x", trt.float32, (1, 3, 4, 4))
+        conv = network.add_convolution_nd(x, 2, (3, 3), np.ones((2, 3, 3, 3), "f4"))
+        network.mark_output(conv.get_output(0))
+        config = builder.create_builder_config()
+        if flag is not None:
+            config.set_flag(flag)
+        plan = builder.build_serialized_network(network, config)
+        assert trt.Runtime(QUIET).deserialize_cuda_engine(plan).refittable == (flag is not None)
 
 
 def test_operators_that_are_no_layer_of_a_kind():

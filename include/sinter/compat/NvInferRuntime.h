@@ -214,6 +214,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     bool isRefittable() const noexcept
     {
         return guard(false, [&] {
+            if (!engine_.info().is_refittable) return false;
             for (auto const &w : engine_.weights())
                 if (!w.is_fixed) return true;
             return false;

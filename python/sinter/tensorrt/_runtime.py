@@ -191,7 +191,7 @@ class ICudaEngine(Managed, Reporter):
 
     @property
     def refittable(self):
-        return any(not w.is_fixed for w in self._engine.weights())
+        return bool(self._engine.describe()["is_refittable"]) and any(not w.is_fixed for w in self._engine.weights())
 
     # ---- memory ----
 
