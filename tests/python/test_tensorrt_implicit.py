@@ -111,6 +111,30 @@ def test_what_makes_a_batch_implicit():
     assert not network.has_implicit_batch_dimension and tuple(y.shape) == (1, 2, 5, 5)
 
 
+def test_gathers():
+    """Of a tensor by constants, of a tensor by indices of its own, and of a constant; along each axis."""
+    data, table = numbers(BATCH, 4, 5), numbers(6, 7)
+    own, fixed = RANDOM.integers(0, 4, (BATCH, 3)).astype("i4"), np.array([[3, 0], [1, 1]], "i4")
+    builder = trt.Builder(LOGGER)
+    builder.max_batch_size = BATCH
+    net = builder.create_network()
+    x, i = net.add_input("x", trt.float32, (4, 5)), net.add_input("i", trt.int32, (3,))
+    constants = [net.add_constant(a.shape, a).get_output(0) for a in (fixed, table)]
+    cases = [(x, constants[0], axis, np.take(data, fixed, axis + 1)) for axis in (0, 1)]
+    cases += [(x, i, axis, np.stack([np.take(d, k, axis) for d, k in zip(data, own)])) for axis in (0, 1)] + [(constants[1], i, 0, table[own])]
+    for source, indices, axis, right in cases:
+        layer = net.add_gather(source, indices, axis)
+        assert layer.axis == axis and tuple(layer.get_output(0).shape) == right.shape[1:]
+        net.mark_output(layer.get_output(0))
+    found = [np.empty_like(right) for *_, right in cases]
+    context = builder.build_cuda_engine(net).create_execution_context()
+    assert context.execute(BATCH, [data.ctypes.data, own.ctypes.data, *(y.ctypes.data for y in found)])
+    for y, (*_, right) in zip(found, cases):
+        assert (y == right).all(), (y.shape, right.shape)
+    rig.raises(NotImplementedError, net.add_gather, constants[1], i, 1, says="not 0")
+    rig.raises(NotImplementedError, net.add_gather_v2, x, i, trt.GatherMode.ND, says="EXPLICIT_BATCH")
+
+
 def test_calibration():
     class Calibrator(trt.IInt8MinMaxCalibrator):
         def __init__(self):

@@ -4,11 +4,11 @@ sizes, axes and masks that scripts give and get are those behind it."""
 from .._dtype import numpy
 from ._core import NotAvailable
 
-AXES = {("concatenation", "axis"), ("quantize", "axis"), ("dequantize", "axis"), ("scale", "channel_axis")}
+AXES = {("concatenation", "axis"), ("quantize", "axis"), ("dequantize", "axis"), ("scale", "channel_axis"), ("gather", "axis")}
 MASKS = {("reduce", "axes"), ("topk", "axes"), ("softmax", "axes"), ("normalization", "axes")}
 PERMUTATIONS = {("shuffle", "first_transpose"), ("shuffle", "second_transpose")}
 IN_FRONT = {("shuffle", "reshape"): 0, ("resize", "scales"): 1, ("constant", "shape"): 1}       # the batch's entry in a list
-REFUSED = ("shape", "fill", "einsum", "squeeze", "unsqueeze", "nms", "non_zero", "gather", "scatter", "one_hot", "cumulative")
+REFUSED = ("shape", "fill", "einsum", "squeeze", "unsqueeze", "nms", "non_zero", "scatter", "one_hot", "cumulative")
 WINDOWS = {"convolution": "kernel_size", "deconvolution": "kernel_size", "pooling": "window_size"}
 ANY_RANK = ("activation", "unary", "scale")
 
@@ -56,6 +56,19 @@ def of_one_batch(net, tensors):
     return [net.add_op("Expand", t, batch_and(net, whole, t.shape[1:])).output if t.shape[0] == 1 else t for t in tensors]
 
 
+def of_gather(net, data, indices, parameters):
+    """The operands and parameters of a gather: constants have no batch, and indices with a batch are those of its items."""
+    def flat(tensor):
+        return net.add("shuffle", tensor, reshape=tuple(tensor.shape[1:])).output
+    if data.shape[0] == 1:
+        if parameters["axis"] != 1:
+            raise NotAvailable("add_gather from a constant along an axis that is not 0, in a network with an implicit batch, is not available")
+        return [flat(data), indices], dict(parameters, axis=0)
+    if indices.shape[0] == 1:
+        return [data, flat(indices)], parameters
+    return [data, indices], dict(parameters, num_elementwise_dims=1)
+
+
 def refuse(kind):
     raise NotAvailable(f"add_{kind} in a network with an implicit batch is not available: make it with EXPLICIT_BATCH")
 
@@ -64,8 +77,12 @@ def prepared(net, kind, tensors, parameters):
     """(tensors, parameters) of a layer that a script adds."""
     if kind in REFUSED:
         refuse(kind)
+    if kind == "gather" and "axis" not in parameters:
+        refuse("gather_v2")
     parameters = {name: given(kind, name, value) for name, value in parameters.items()}
-    if kind == "concatenation":
+    if kind == "gather":
+        tensors, parameters = of_gather(net, *tensors, parameters)
+    elif kind == "concatenation":
         tensors = of_one_batch(net, tensors)
     elif kind == "slice":
         parameters["axes"] = tuple(range(1, len(tensors[0].shape)))
