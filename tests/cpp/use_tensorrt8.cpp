@@ -5,8 +5,10 @@
 #include "cpp_check.h"
 
 #include <NvInfer.h>
+#include <NvInferConsistency.h>
 #include <NvInferLegacyDims.h>
 #include <NvInferPluginUtils.h>
+#include <NvInferSafeRuntime.h>
 #include <NvOnnxConfig.h>
 #include <NvOnnxParser.h>
 #include <cuda_runtime_api.h>
@@ -209,9 +211,68 @@ static void implicit_batch()
     CHECK(!whole->hasImplicitBatchDimension());
 }
 
+/* Weights that a program keeps as upstream's samples do, and parameters of plugins; both were there before version 8. */
+class Kept : public IHostMemory {
+  public:
+    void *data() const noexcept override { return const_cast<float *>(&value_); }
+    size_t size() const noexcept override { return sizeof value_; }
+    DataType type() const noexcept override { return DataType::kFLOAT; }
+    void destroy() noexcept override { delete this; }
+
+  private:
+    float value_ = 1;
+};
+
+static void names_of_before()
+{
+    Unique<IHostMemory> kept(new Kept);
+    plugin::DetectionOutputParameters detection{};
+    detection.codeType = plugin::CodeTypeSSD::TF_CENTER;
+    const plugin::NMSParameters nms{ true, 0, 80, 100, 10, 0.5f, 0.5f, true };
+    CHECK(kept->size() == 4 && nms.numClasses == 80 && static_cast<int>(detection.codeType) == 3);
+    CHECK(!safe::createInferRuntime(logger) && !consistency::createConsistencyChecker(logger, nullptr, 0));
+    logger.errors.clear();
+}
+
+/* Sizes as values of an input, which the bindings of a run do not have. */
+static void shape_bindings()
+{
+    Unique<IBuilder> builder(createInferBuilder(logger));
+    Unique<INetworkDefinition> network(builder->createNetworkV2(1));
+    ITensor *const x = network->addInput("x", DataType::kFLOAT, Dims2(2, 6));
+    ITensor *const sizes = network->addInput("sizes", DataType::kINT32, Dims{ 1, { 2 } });
+    IShuffleLayer *const shuffle = network->addShuffle(*x);
+    shuffle->setInput(1, *sizes);
+    network->markOutput(*shuffle->getOutput(0));
+    Unique<IBuilderConfig> config(builder->createBuilderConfig());
+    IOptimizationProfile *const profile = builder->createOptimizationProfile();
+    const int32_t least[] = { 1, 1 }, most[] = { 12, 12 };
+    CHECK(profile->setShapeValues("sizes", OptProfileSelector::kMIN, least, 2));
+    CHECK(profile->setShapeValues("sizes", OptProfileSelector::kOPT, least, 2));
+    CHECK(profile->setShapeValues("sizes", OptProfileSelector::kMAX, most, 2));
+    config->addOptimizationProfile(profile);
+    Unique<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    CHECK(plan != nullptr);
+    if (!plan) return;
+    Unique<IRuntime> runtime(createInferRuntime(logger));
+    Unique<ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    Unique<IExecutionContext> context(engine->createExecutionContext());
+    int32_t wanted[] = { 4, 3 }, told[2] = {};
+    CHECK(engine->isShapeBinding(1) && context->setInputShapeBinding(1, wanted));
+    wanted[0] = wanted[1] = 0;
+    CHECK(context->getShapeBinding(1, told) && told[0] == 4 && told[1] == 3);
+    float in[12] = {}, out[144] = {};
+    in[11] = 5;
+    void *bindings[] = { in, nullptr, out };
+    CHECK(context->executeV2(bindings) && out[11] == 5);
+    CHECK(context->getBindingDimensions(2).d[0] == 4 && context->getBindingDimensions(2).d[1] == 3);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
+    names_of_before();
+    shape_bindings();
     const std::string model = read(argv[1]), seven = read(argv[2]);
     std::vector<float> image(784);
     std::memcpy(image.data(), seven.data() + seven.size() - 784 * 4, 784 * 4);

@@ -195,6 +195,12 @@ class INetworkDefinition : public detail::reporter {
         to<sinter_gather>(mode), 0)
     ADD(IMatrixMultiplyLayer, MatrixMultiply, (ITensor &a, MatrixOperation op_a, ITensor &b, MatrixOperation op_b),
         matrix_multiply, edge(a), to<sinter_matrix>(op_a), edge(b), to<sinter_matrix>(op_b))
+    /* Of TensorRT 5 to 7: true is a transpose. */
+    IMatrixMultiplyLayer *addMatrixMultiply(ITensor &a, bool is_a_turned, ITensor &b, bool is_b_turned) noexcept
+    {
+        const auto op = [](bool is_turned) { return is_turned ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE; };
+        return addMatrixMultiply(a, op(is_a_turned), b, op(is_b_turned));
+    }
     ADD(IConstantLayer, Constant, (Dims const &dims, Weights w), constant,
         constant(detail::show_batch(dims, hidden_, 1), w), 0)
     ADD_EXPLICIT(IShapeLayer, Shape, (ITensor &x), shape, edge(x))

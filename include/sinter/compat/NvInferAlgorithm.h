@@ -37,6 +37,7 @@ class IAlgorithm {
     virtual IAlgorithmVariant const &getAlgorithmVariant() const noexcept = 0;
     virtual float getTimingMSec() const noexcept = 0;
     virtual std::size_t getWorkspaceSize() const noexcept = 0;
+    virtual IAlgorithmIOInfo const &getAlgorithmIOInfo(int32_t index) const noexcept = 0; /* until 8 */
     virtual IAlgorithmIOInfo const *getAlgorithmIOInfoByIndex(int32_t index) const noexcept = 0;
 };
 class IAlgorithmSelector : public IVersionedInterface {

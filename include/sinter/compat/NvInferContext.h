@@ -139,6 +139,36 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     {
         return attempt([&] { addresses_[engine_->known(name).name] = data; });
     }
+    /* Values of a shape tensor, as programs for TensorRT 6 to 9 give them: they are copied, and go before the bindings
+     * of a run. */
+    bool setInputShapeBinding(int32_t index, int32_t const *data) noexcept
+    {
+        return attempt([&] {
+            sinter::io const &io = engine_->known(engine_->tensor_of(index));
+            const Dims dims = getTensorShape(io.name.c_str());
+            int64_t count = 1;
+            for (int32_t i = 0; i < dims.nbDims; i++) count *= dims.d[i];
+            if (!io.is_input || !data || count < 0)
+                throw sinter::error(SINTER_INVALID_ARG,
+                                    "'" + io.name + "' is no input of a known shape, or has no values");
+            std::vector<int64_t> &to = shape_values_[io.name];
+            to.assign(data, data + count);
+            if (io.dtype != SINTER_DTYPE_I64)
+                for (int64_t i = 0; i < count; i++) reinterpret_cast<int32_t *>(to.data())[i] = data[i];
+            addresses_[io.name] = to.data();
+        });
+    }
+    bool getShapeBinding(int32_t index, int32_t *data) const noexcept
+    {
+        char const *const name = engine_->tensor_of(index);
+        const auto found = name ? shape_values_.find(name) : shape_values_.end();
+        if (found == shape_values_.end()) return false;
+        const bool is_wide = engine_->getTensorDataType(name) == DataType::kINT64;
+        for (size_t i = 0; i < found->second.size(); i++)
+            data[i] = is_wide ? static_cast<int32_t>(found->second[i])
+                              : reinterpret_cast<int32_t const *>(found->second.data())[i];
+        return true;
+    }
     bool setInputTensorAddress(char const *name, void const *data) noexcept
     {
         return setTensorAddress(name, const_cast<void *>(data));
@@ -358,6 +388,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         std::map<std::string, void *> made;
         size_t i = engine_->has_bindings_of_profiles() ? engine_->io().size() * static_cast<size_t>(profile_) : 0;
         for (sinter::io const &io : engine_->io()) made[io.name] = bindings[i++];
+        for (auto const &set : shape_values_) made[set.first] = const_cast<int64_t *>(set.second.data());
         return made;
     }
     bool run(std::map<std::string, void *> const &addresses, cudaStream_t stream, bool waits) noexcept
@@ -444,6 +475,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     mutable std::map<cudaStream_t, sinter::context> contexts_;
     std::map<std::string, sinter::dims> shapes_;
     std::map<std::string, void *> addresses_;
+    std::map<std::string, std::vector<int64_t>> shape_values_;
     std::map<std::string, IOutputAllocator *> allocators_;
     std::map<std::string, sink> sinks_;
     std::pair<void *, size_t> given_{ nullptr, 0 };

@@ -3,7 +3,7 @@
 #ifndef NV_INFER_PLUGIN_H
 #define NV_INFER_PLUGIN_H
 
-#include "NvInfer.h"
+#include "NvInferPluginUtils.h"
 
 inline bool initLibNvInferPlugins(void *, char const *) { return true; }
 

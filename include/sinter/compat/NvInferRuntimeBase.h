@@ -407,7 +407,7 @@ class IHostMemory {
     virtual void *data() const noexcept = 0;
     virtual std::size_t size() const noexcept = 0;
     virtual DataType type() const noexcept { return DataType::kINT8; }
-    void destroy() noexcept { delete this; }
+    virtual void destroy() noexcept { delete this; }
 };
 
 namespace detail {
