@@ -145,19 +145,26 @@ static bool bytes_write(const char *name, const char *path, const sinter_tensor 
     return true;
 }
 
-/* NAME.output.1.10.Float.raw, with '_' for what a file's name should not hold. */
-static bool raw_write(const char *name, const char *kind, const sinter_tensor *t)
+/* NAME.ENDING, with '_' for what a file's name should not hold. */
+static void safe_path(char *path, size_t size, const char *name, const char *ending)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    char dims[256] = { 0 }, path[640];
+    (void)snprintf(path, size, "%.300s.%s", name, ending);
+    for (char *c = path; *c; c++)
+        if (!strchr(safe, *c)) *c = '_';
+    if (path[0] == '.' || path[0] == '-') path[0] = '_';
+}
+
+/* NAME.output.1.10.Float.raw */
+static bool raw_write(const char *name, const char *kind, const sinter_tensor *t)
+{
+    char dims[256] = { 0 }, ending[300], path[640];
     for (uint32_t i = 0; i < t->rank; i++) {
         const size_t at = strlen(dims);
         (void)snprintf(dims + at, sizeof dims - at, ".%" PRId64, t->dim[i]);
     }
-    (void)snprintf(path, sizeof path, "%.300s.%s%s.%s.raw", name, kind, dims, raw_type(t->dtype));
-    for (char *c = path; *c; c++)
-        if (!strchr(safe, *c)) *c = '_';
-    if (path[0] == '.' || path[0] == '-') path[0] = '_';
+    (void)snprintf(ending, sizeof ending, "%s%s.%s.raw", kind, dims, raw_type(t->dtype));
+    safe_path(path, sizeof path, name, ending);
     return bytes_write(name, path, t);
 }
 
@@ -195,8 +202,65 @@ static bool debug_save(const exec *e, sinter_context *c)
     return is_good;
 }
 
+/* NAME.txt: one number a line. */
+static bool text_write(const char *name, const char *path, const sinter_tensor *t)
+{
+    char text[40];
+    FILE *file = exec_file_open(path);
+    if (!file) return false;
+    for (int64_t i = 0; i < count_of(t); i++) {
+        value_text(t, i, false, text, sizeof text);
+        (void)fprintf(file, "%s\n", text);
+    }
+    if (!exec_file_close(file, path)) return false;
+    cli_say(LOG_INFO, "Dumped tensor %s to %s", name, path);
+    return true;
+}
+
+static bool debug_write(const char *name, const sinter_tensor *t, const char *formats)
+{
+    sinter_error error = { 0 };
+    char path[640];
+    for (const char *at = formats; *at;) {
+        const size_t n = strcspn(at, ",");
+        const bool is_raw = n == 3 && !strncmp(at, "raw", n), is_text = n == 6 && !strncmp(at, "string", n),
+                   is_numpy = n == 5 && !strncmp(at, "numpy", n);
+        if (!is_raw && !is_text && !is_numpy) {
+            cli_say(LOG_ERROR, "--saveAllDebugTensors: '%.*s' is refused: wanted is raw, numpy or string", (int)n, at);
+            return false;
+        }
+        safe_path(path, sizeof path, name, is_raw ? "raw" : is_text ? "txt" : "npy");
+        if (is_raw && !bytes_write(name, path, t)) return false;
+        if (is_text && !text_write(name, path, t)) return false;
+        if (is_numpy && sinter_tensor_write(path, t, &error) != SINTER_OK) return cli_error(&error) == 0;
+        if (is_numpy) cli_say(LOG_INFO, "Dumped tensor %s to %s", name, path);
+        at += n + (at[n] == ',');
+    }
+    return true;
+}
+
+/* --saveAllDebugTensors: those of --markDebug. An engine does not tell them from outputs. */
+static bool debug_save_all(const exec *e, sinter_context *c)
+{
+    const char *marked = exec_text(&e->x, FLAG_markDebug);
+    bool is_good = *marked != 0;
+    if (!is_good) cli_say(LOG_ERROR, "--saveAllDebugTensors needs --markDebug, which names the tensors");
+    while (is_good && *marked) {
+        char name[1024];
+        sinter_tensor t;
+        void *own = NULL;
+        const size_t n = strcspn(marked, ",");
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, marked);
+        is_good = tensor_get(e, c, name, &t, &own) && debug_write(name, &t, exec_text(&e->x, FLAG_saveAllDebugTensors));
+        free(own);
+        marked += n + (marked[n] == ',');
+    }
+    return is_good;
+}
+
 bool exec_outputs(const exec *e, const measure_set *set)
 {
+    if (exec_has(&e->x, FLAG_saveAllDebugTensors) && !debug_save_all(e, measure_context(set, 0))) return false;
     if (exec_has(&e->x, FLAG_saveDebugTensors) && !debug_save(e, measure_context(set, 0))) return false;
     sinter_context *c = measure_context(set, 0);
     const exec_args *x = &e->x;

@@ -237,6 +237,15 @@ def debug(flag):
     check(list(marked) == ["scores", "relu1", "pool2"] and differs(plain, marked) < 1e-5 and min(marked["relu1"]) == 0, flag, list(marked))
     check(os.path.getsize(path("r")) == 4 * len(marked["relu1"]), flag)
     outputs("--markDebug=nothing", failing="there is no tensor 'nothing'")
+    for name in ("relu1.raw", "pool2.npy", "pool2.txt"):
+        if os.path.exists(path(name)):
+            os.remove(path(name))
+    marked = outputs("--markDebug=relu1,pool2", "--saveAllDebugTensors=raw,numpy,string")
+    check(os.path.getsize(path("relu1.raw")) == 4 * len(marked["relu1"]), flag)
+    check(open(path("pool2.npy"), "rb").read(6) == b"\x93NUMPY", flag)
+    check([float(line) for line in open(path("pool2.txt"))] == marked["pool2"], flag)
+    outputs("--markDebug=relu1", "--saveAllDebugTensors=raw,x", failing="wanted is raw, numpy or string")
+    outputs("--saveAllDebugTensors=raw", failing="needs --markDebug")
     outputs("--saveDebugTensors=relu1:" + path("r"), failing="no debug tensor 'relu1'")
 
 
@@ -283,6 +292,7 @@ EFFECTS = {
     "layerOutputTypes": ("=*:fp16", option("LayerOutputTypes: *:fp16")),
     "markDebug": ("=relu1", debug),
     "saveDebugTensors": ("=relu1:f", says("Dumped tensor relu1 to f", *BUILD, *QUICK, "--markDebug=relu1", "FLAG")),
+    "saveAllDebugTensors": ("=numpy", debug),
     "plugins": ("=x.so", plugin_library),
     "staticPlugins": ("=x.so", plugin_library),
     "dynamicPlugins": ("=x.so", plugin_library),
