@@ -48,6 +48,23 @@ cmake --build "$scratch/out" >/dev/null
 for kind in sinter static runtime; do "$scratch/out/with_$kind"; done
 "$scratch/prefix/bin/trtexec" --version | grep -q 'flags of trtexec'
 
+# A project for TensorRT, which links by the names of TensorRT's libraries.
+if command -v g++ >/dev/null; then
+    mkdir "$scratch/tensorrt"
+    printf '#include <%s>\n' NvInfer.h NvInferPlugin.h NvOnnxParser.h cuda_runtime_api.h >"$scratch/tensorrt/main.cpp"
+    echo 'int main() { return getInferLibVersion() < 100000 || cudaFree(nullptr) != cudaSuccess; }' >>"$scratch/tensorrt/main.cpp"
+    cat >"$scratch/tensorrt/CMakeLists.txt" <<'TEXT'
+cmake_minimum_required(VERSION 3.18)
+project(stranger LANGUAGES CXX)
+find_package(sinter REQUIRED COMPONENTS tensorrt_host)
+add_executable(app main.cpp)
+target_link_libraries(app nvinfer nvonnxparser nvinfer_plugin cudart)
+TEXT
+    cmake -S "$scratch/tensorrt" -B "$scratch/tensorrt/out" -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null
+    cmake --build "$scratch/tensorrt/out" >/dev/null
+    "$scratch/tensorrt/out/app"
+fi
+
 # sinter.pc says where it was put, also after the tree moved. Without pkg-config, two variables are resolved by hand.
 mv "$scratch/prefix" "$scratch/moved"
 package=$(dirname "$(find "$scratch/moved" -name sinter.pc)")
