@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* COLS: numbers of a line. SPARE: what a line has behind its numbers. FLOATS: of all lines. ROWS: result rows that are
+/* FLOATS: of all lines. ROWS: result rows that are
  * one piece of work. TAPS: input rows of a block. DIVISORS: rows of factors of a block. */
-enum { COLS = 2048, LINES = 8, SPARE = 80, FLOATS = 2 * COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
+enum { LINES = 8, FLOATS = 2 * POOL_COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -45,8 +45,8 @@ static int64_t taps_of(const pool_record *r)
 
 bool pool_width_takes(const pool_record *r)
 {
-    return r->kernel[0] <= TAPS && r->kernel[1] <= TAPS && taps_of(r) <= TAPS && r->kernel[2] <= COLS &&
-           r->dilation[2] <= COLS && r->stride[2] <= COLS && reach_of(r) + r->stride[2] <= COLS;
+    return r->kernel[0] <= TAPS && r->kernel[1] <= TAPS && taps_of(r) <= TAPS && r->kernel[2] <= POOL_COLS &&
+           r->dilation[2] <= POOL_COLS && r->stride[2] <= POOL_COLS && reach_of(r) + r->stride[2] <= POOL_COLS;
 }
 
 /* Result rows [row, row + p.rows) and columns [col, col + p.n) of every plane. */
@@ -58,7 +58,7 @@ typedef struct block {
     const float *scale[ROWS];
     int64_t divided[DIVISORS]; /* the rows that a row of factors is for */
     int divisors;
-    float factor[DIVISORS][COLS], wide[COLS];
+    float factor[DIVISORS][POOL_COLS], wide[POOL_COLS];
     _Alignas(64) float line[FLOATS];
 } block;
 
@@ -66,14 +66,14 @@ typedef struct block {
 static void block_columns(const pool_record *r, block *b, int64_t col)
 {
     rows_pool *p = &b->p;
-    const int64_t room = (COLS - reach_of(r)) / r->stride[2], begin = col * r->stride[2] - r->pad[2];
+    const int64_t room = (POOL_COLS - reach_of(r)) / r->stride[2], begin = col * r->stride[2] - r->pad[2];
     b->col = col;
     p->n = r->out[2] - col < room ? r->out[2] - col : room;
     const int64_t count = (p->n - 1) * r->stride[2] + reach_of(r), from = begin < 0 ? 0 : begin;
     const int64_t to = begin + count < r->in[2] ? begin + count : r->in[2];
     p->read = from < to ? to - from : 0;
     p->before = p->read ? from - begin : 0;
-    p->pitch = (count + SPARE + 15) / 16 * 16;
+    p->pitch = (count + POOL_SPARE + 15) / 16 * 16;
     p->lines = FLOATS / p->pitch < LINES ? FLOATS / p->pitch : LINES;
     for (int64_t k = 0; k < p->lines; k++) { /* beside what is read */
         float *line = b->line + k * p->pitch;
@@ -91,7 +91,13 @@ static const float *factors_of(const pool_record *r, block *b, int64_t taps)
     if (b->divisors == DIVISORS) return NULL;
     float *to = b->factor[b->divisors];
     b->divided[b->divisors++] = taps;
-    for (int64_t i = 0; i < b->p.n; i++) {
+    const float whole = (float)(1 / (double)(taps * r->kernel[2]));
+    int64_t at = b->col * r->stride[2] - r->pad[2];
+    for (int64_t i = 0; i < b->p.n; i++, at += r->stride[2]) {
+        if (at >= 0 && at + reach_of(r) <= r->in[2]) {
+            to[i] = whole;
+            continue;
+        }
         const pool_span s = pool_span_of(r, 2, b->col + i);
         to[i] = (float)(1 / (double)(taps * (r->counts_pad ? s.padded : s.stop - s.first)));
     }

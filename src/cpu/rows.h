@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROWS_SHORT = 32, ROWS_CUMULATED = 256 };
+/* POOL_COLS: numbers of a line of a pool. POOL_SPARE: what a line has behind its numbers. */
+enum { ROWS_SHORT = 32, ROWS_CUMULATED = 256, POOL_COLS = 2048, POOL_SPARE = 80 };
 typedef enum rows_fold { ROWS_SUM, ROWS_ABS, ROWS_SQUARE, ROWS_MAX, ROWS_MIN, ROWS_PROD } rows_fold;
 
 /* Rows of one plane that are pooled, where widths are adjacent. Result row i folds the input rows that begin with the

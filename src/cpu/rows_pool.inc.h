@@ -109,13 +109,6 @@ static void fold_narrow(char *y, const char *const *x, int64_t count, int64_t n,
     else fold_narrow_as(y, x, count, n, scale, SINTER_DTYPE_BF16);
 }
 
-/* Without branches: a NaN of `a` is kept, and one of `b` is no less than anything. */
-static inline float pool_most(float a, float b)
-{
-    const float most = a > b ? a : b;
-    return a != a ? a : most;
-}
-static inline float pool_add(float a, float b) { return a + b; }
 /* The last `left` numbers of a window that has at least a vector of them: a maximum may see some twice. */
 static inline vec pool_overlap(const float *from, int left) { return v_load(from + left - L); }
 static inline float pool_lanes_most(vec a) { return m_any(v_is_nan(a)) ? NAN : v_most(a); }
@@ -130,7 +123,7 @@ INLINE vec pool_step(const float *from, int step)
     return step == 2 ? a : v_even(a, v_even(v_load(from + 2 * L), v_load(from + 3 * L)));
 }
 
-#define POOL_FOLDS(name, map, join, join_one, tail, lanes)                                                      \
+#define POOL_FOLDS(name, map, join, tail, lanes)                                                                \
     INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
                             sinter_dtype type)                                                                  \
     {                                                                                                           \
@@ -169,34 +162,30 @@ INLINE vec pool_step(const float *from, int step)
     }                                                                                                           \
     static void name##_apart(const rows_pool *p, float *y, const float *line, const float *scale)               \
     {                                                                                                           \
-        const int64_t step = p->step;                                                                           \
-        for (int64_t i = 0; p->taps >= L && p->dilation == 1 && i < p->n; i++, line += step) { /* along a window */\
+        int64_t step = p->step, taps = p->taps, count = (p->n - 1) * step + (taps - 1) * p->dilation + 1;       \
+        float half[POOL_COLS / 2 + POOL_SPARE], all[POOL_COLS + POOL_SPARE];                                    \
+        for (; p->dilation == 1 && step % 2 == 0 && taps % 2 == 0; step /= 2, taps /= 2, count /= 2) {          \
+            for (int64_t i = 0; 2 * i < count; i += L) { /* pairs */                                            \
+                const vec a = v_load(line + 2 * i), b = v_load(line + 2 * i + L);                               \
+                v_store(half + i, join(v_even(a, b), v_odd(a, b)));                                             \
+            }                                                                                                   \
+            line = half;                                                                                        \
+        }                                                                                                       \
+        if (step == 1) {                                                                                        \
+            name##_across(y, line, p->n, (int)taps, p->dilation, 1, scale);                                     \
+            return;                                                                                             \
+        }                                                                                                       \
+        if (taps < L || p->dilation != 1) { /* windows at all places, of which a few are wanted */              \
+            name##_across(all, line, (p->n - 1) * step + 1, (int)taps, p->dilation, 1, NULL);                   \
+            for (int64_t i = 0; i < p->n; i++) y[i] = scale ? all[i * step] * scale[i] : all[i * step];         \
+            return;                                                                                             \
+        }                                                                                                       \
+        for (int64_t i = 0; i < p->n; i++, line += step) { /* along a window */                                 \
             vec a = v_load(line);                                                                               \
             int64_t k = L;                                                                                      \
-            for (; k + L <= p->taps; k += L) a = join(a, v_load(line + k));                                     \
-            if (k < p->taps) a = join(a, tail(line + k, (int)(p->taps - k)));                                   \
+            for (; k + L <= taps; k += L) a = join(a, v_load(line + k));                                        \
+            if (k < taps) a = join(a, tail(line + k, (int)(taps - k)));                                         \
             y[i] = scale ? lanes(a) * scale[i] : lanes(a);                                                      \
-        }                                                                                                       \
-        if (p->taps >= L && p->dilation == 1) return;                                                           \
-        int64_t i = 0;                                                                                          \
-        for (; i + 4 <= p->n; i += 4, line += 4 * step) { /* four results, so that none waits for another */    \
-            float a = line[0], b = line[step], c = line[2 * step], d = line[3 * step];                          \
-            for (int64_t k = 1; k < p->taps; k++) {                                                             \
-                const float *from = line + k * p->dilation;                                                     \
-                a = join_one(a, from[0]);                                                                       \
-                b = join_one(b, from[step]);                                                                    \
-                c = join_one(c, from[2 * step]);                                                                \
-                d = join_one(d, from[3 * step]);                                                                \
-            }                                                                                                   \
-            y[i] = scale ? a * scale[i] : a;                                                                    \
-            y[i + 1] = scale ? b * scale[i + 1] : b;                                                            \
-            y[i + 2] = scale ? c * scale[i + 2] : c;                                                            \
-            y[i + 3] = scale ? d * scale[i + 3] : d;                                                            \
-        }                                                                                                       \
-        for (; i < p->n; i++, line += step) {                                                                   \
-            float a = line[0];                                                                                  \
-            for (int64_t k = 1; k < p->taps; k++) a = join_one(a, line[k * p->dilation]);                       \
-            y[i] = scale ? a * scale[i] : a;                                                                    \
         }                                                                                                       \
     }                                                                                                           \
     static void name##_one(const rows_pool *p, float *line, int64_t i)                                          \
@@ -254,10 +243,10 @@ INLINE vec pool_step(const float *from, int step)
             }                                                                                                   \
         }                                                                                                       \
     }
-POOL_FOLDS(pool_max, pool_same, nan_most, pool_most, pool_overlap, pool_lanes_most)
-POOL_FOLDS(pool_sum, pool_same, v_add, pool_add, v_load_n, v_sum)
-POOL_FOLDS(pool_abs, v_abs, v_add, pool_add, v_load_n, v_sum)
-POOL_FOLDS(pool_squares, pool_square, v_add, pool_add, v_load_n, v_sum)
+POOL_FOLDS(pool_max, pool_same, nan_most, pool_overlap, pool_lanes_most)
+POOL_FOLDS(pool_sum, pool_same, v_add, v_load_n, v_sum)
+POOL_FOLDS(pool_abs, v_abs, v_add, v_load_n, v_sum)
+POOL_FOLDS(pool_squares, pool_square, v_add, v_load_n, v_sum)
 
 static void rows_root(float *y, int64_t n)
 {

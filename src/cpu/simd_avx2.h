@@ -88,6 +88,8 @@ static inline veci vi_of_mask(vecm m) { return _mm256_and_si256(m, _mm256_set1_e
 
 /* All bits of the first n lanes. */
 static inline vecm m_first(int n) { return v_mask(n); }
+/* Pairs of elements, each the other way round. */
+static inline vec  v_swap(vec a) { return _mm256_permute_ps(a, 0xB1); }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b)
 {

@@ -92,6 +92,8 @@ static inline veci vi_of_mask(vecm m) { return _mm512_maskz_set1_epi32(m, 1); }
 
 /* The first n lanes. */
 static inline vecm m_first(int n) { return (vecm)((1u << n) - 1); }
+/* Pairs of elements, each the other way round. */
+static inline vec  v_swap(vec a) { return _mm512_permute_ps(a, 0xB1); }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b)
 {

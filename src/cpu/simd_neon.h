@@ -84,6 +84,8 @@ static inline vecm m_first(int n)
     static const int32_t lane[4] = { 0, 1, 2, 3 };
     return vreinterpretq_s32_u32(vcltq_s32(vld1q_s32(lane), vdupq_n_s32(n)));
 }
+/* Pairs of elements, each the other way round. */
+static inline vec  v_swap(vec a) { return vrev64q_f32(a); }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b) { return vuzp1q_f32(a, b); }
 /* Those at odd places. */

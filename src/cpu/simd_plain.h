@@ -101,6 +101,8 @@ static inline veci vi_of_mask(vecm m) { return m & vi_set(1); }
 
 /* All bits of the first n lanes. */
 static inline vecm m_first(int n) { return (veci){ 0, 1, 2, 3 } < vi_set(n); }
+/* Pairs of elements, each the other way round. */
+static inline vec  v_swap(vec a) { return (vec){ a[1], a[0], a[3], a[2] }; }
 /* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b) { return (vec){ a[0], a[2], b[0], b[2] }; }
 /* Those at odd places. */

@@ -12,9 +12,10 @@ enum { ACC_SIZE = 4 }; /* sums are f32 or i32 */
 
 typedef struct walk {
     const vm_program *p;
-    char *base[EXPR_MAX]; /* element (row 0, column 0) of each operand */
-    char *at[EXPR_MAX];   /* the tile's corner in each operand */
-    const char *acc;      /* of the tile */
+    char *base[EXPR_MAX];       /* element (row 0, column 0) of each operand */
+    vm_corner corner[EXPR_MAX]; /* of the rows along the last axis but one that are being worked on */
+    char *at[EXPR_MAX];         /* the tile's corner in each operand */
+    const char *acc;            /* of the tile */
     int64_t acc_ld;
     void *value[EXPR_MAX];
     vm_chunk chunk;
@@ -289,24 +290,33 @@ static void walk_init(walk *w, const vm_program *p, const vm_io *io)
         if (op->kind != VM_LOAD && op->kind != VM_STORE) continue;
         const vm_operand *o = &p->operand[op->operand];
         w->base[op->operand] = o->index == VM_ACC ? NULL : op->kind == VM_LOAD ? io->in[o->index] : io->out[o->index];
+        w->base[op->operand] -= o->swap * o->size;
+    }
+    for (uint32_t k = 0; k < p->operand_count; k++) {
+        strides_of(w, &p->operand[k], &w->corner[k].row, &w->corner[k].col);
+        if (p->has_chain && p->cols == 1 && !p->operand[k].is_scalar) w->corner[k].col = p->operand[k].size;
     }
     if (!p->has_chain || p->chain_once) once(w);
     if (p->has_chain) vm_chain_begin(p, &w->chunk, w->slot, w->value);
 }
 
-/* A run of rows along the last axis but one: `corner` has the operands' first elements, acc its own. */
-static void chain_block(walk *w, char *const *corner, int64_t rows, int64_t cols, const char *acc)
+/* From the end of the last axis but one to the next rows: index is that of the first row that was done. */
+static void advance(walk *w, int64_t *index)
 {
     const vm_program *p = w->p;
-    vm_corner c[EXPR_MAX];
-    for (uint32_t k = 0; k < p->operand_count; k++) {
-        const vm_operand *o = &p->operand[k];
-        const bool is_acc = o->index == VM_ACC;
-        c[k].at = is_acc ? (char *)(uintptr_t)acc : corner[k];
-        strides_of(w, o, &c[k].row, &c[k].col);
-        if (p->cols == 1 && !o->is_scalar) c[k].col = o->size;
+    const uint32_t inner = p->axes - 2;
+    int64_t step[EXPR_MAX], left = index[inner];
+    for (uint32_t k = 0; k < p->operand_count; k++) step[k] = -left * p->operand[k].stride[inner];
+    index[inner] = 0;
+    for (uint32_t a = inner; a-- > 0;) {
+        const bool is_end = ++index[a] == p->dim[a];
+        for (uint32_t k = 0; k < p->operand_count; k++)
+            step[k] += p->operand[k].stride[a] * (is_end ? 1 - p->dim[a] : 1);
+        if (!is_end) break;
+        index[a] = 0;
     }
-    vm_chain_block(p, &w->chunk, c, rows, cols);
+    for (uint32_t k = 0; k < p->operand_count; k++)
+        if (p->operand[k].index != VM_ACC) w->corner[k].at += step[k] * p->operand[k].size;
 }
 
 /* Rows [row, row + rows) x columns [col, col + cols); acc is at (row, col). */
@@ -315,46 +325,48 @@ static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols,
     const vm_program *p = w->p;
     const uint32_t last = p->axes - 1, inner = last ? last - 1 : 0;
     const int64_t inner_dim = last ? p->dim[inner] : 1;
-    while (rows > 0) {
-        int64_t index[VM_AXES_MAX], rest = row;
-        for (uint32_t a = last; a-- > 1;) {
-            index[a] = rest % p->dim[a];
-            rest /= p->dim[a];
-        }
-        index[0] = last ? rest : 0;
+    int64_t index[VM_AXES_MAX] = { 0 }, rest = row;
+    for (uint32_t a = last; a-- > 1;) {
+        index[a] = rest % p->dim[a];
+        rest /= p->dim[a];
+    }
+    if (last) index[0] = rest;
+    for (uint32_t k = 0; k < p->operand_count; k++) {
+        const vm_operand *o = &p->operand[k];
+        if (o->index == VM_ACC) continue;
+        int64_t at = col * o->stride[last];
+        for (uint32_t a = 0; a < last; a++) at += index[a] * o->stride[a];
+        w->corner[k].at = w->base[k] + at * o->size;
+    }
+    for (;;) {
         const int64_t left = inner_dim - (last ? index[inner] : 0), run = rows < left ? rows : left;
-        char *corner[EXPR_MAX];
-        for (uint32_t k = 0; k < p->operand_count; k++) {
-            const vm_operand *o = &p->operand[k];
-            if (o->index == VM_ACC) continue;
-            int64_t at = col * o->stride[last];
-            for (uint32_t a = 0; a < last; a++) at += index[a] * o->stride[a];
-            corner[k] = w->base[k] + at * o->size;
-        }
         if (p->has_chain) {
-            chain_block(w, corner, run, cols, acc);
-            if (acc) acc += 4 * run * w->acc_ld;
-            row += run;
-            rows -= run;
-            continue;
-        }
-        const int64_t c_step = cols < p->tile_cols ? cols : p->tile_cols, r_step = p->tile / c_step;
-        for (int64_t r = 0; r < run; r += r_step) {
-            const int64_t r_count = run - r < r_step ? run - r : r_step;
-            for (int64_t c = 0; c < cols; c += c_step) {
-                const int64_t c_count = cols - c < c_step ? cols - c : c_step;
-                for (uint32_t k = 0; k < p->operand_count; k++) {
-                    const vm_operand *o = &p->operand[k];
-                    if (o->index == VM_ACC) continue;
-                    w->at[k] = corner[k] + ((last ? r * o->stride[inner] : 0) + c * o->stride[last]) * o->size;
+            vm_corner c[EXPR_MAX];
+            memcpy(c, w->corner, p->operand_count * sizeof *c);
+            for (uint32_t k = 0; acc && k < p->operand_count; k++)
+                if (p->operand[k].index == VM_ACC) c[k].at = (char *)(uintptr_t)acc;
+            vm_chain_block(p, &w->chunk, c, run, cols);
+        } else {
+            const int64_t c_step = cols < p->tile_cols ? cols : p->tile_cols, r_step = p->tile / c_step;
+            for (int64_t r = 0; r < run; r += r_step) {
+                const int64_t r_count = run - r < r_step ? run - r : r_step;
+                for (int64_t at = 0; at < cols; at += c_step) {
+                    const int64_t c_count = cols - at < c_step ? cols - at : c_step;
+                    for (uint32_t k = 0; k < p->operand_count; k++) {
+                        const vm_operand *o = &p->operand[k];
+                        if (o->index == VM_ACC) continue;
+                        const int64_t rows_on = last ? r * o->stride[inner] : 0;
+                        w->at[k] = w->corner[k].at + (rows_on + at * o->stride[last]) * o->size;
+                    }
+                    if (acc) w->acc = acc + (r * w->acc_ld + at) * ACC_SIZE;
+                    tile(w, r_count, c_count);
                 }
-                if (acc) w->acc = acc + (r * w->acc_ld + c) * ACC_SIZE;
-                tile(w, r_count, c_count);
             }
         }
-        if (acc) acc += run * w->acc_ld * ACC_SIZE;
-        row += run;
         rows -= run;
+        if (!rows) return;
+        if (acc) acc += run * w->acc_ld * ACC_SIZE;
+        advance(w, index);
     }
 }
 

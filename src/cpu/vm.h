@@ -48,16 +48,20 @@ typedef struct vm_operand {
     uint8_t  dtype, cls;
     uint8_t  size;                      /* bytes of an element */
     bool     is_scalar;
+    int32_t  swap;                      /* not 0: of each two runs of so many elements the second is read first */
     int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
 } vm_operand;
 
 /* Rows that are scaled, moved or both: y = x * a + b, each result rounded, or (x - b) * a of codes. a and b have one
- * number a row; strides are in bytes. y may lie where x does. A row has a vector or more. */
+ * number a row. Or the sum or difference of two products, y = x * a + b * c, of rows all, where b may be an operand
+ * of swapped runs (vm_operand). Strides are in bytes. y may lie where an operand does, but for a swapped one. A row has
+ * a vector or more, but for products. */
 typedef struct vm_rows {
     char       *y;
-    const char *x, *a, *b;
-    int64_t     y_row, x_row, a_row, b_row, rows, cols;
+    const char *x, *a, *b, *c;
+    int64_t     y_row, x_row, a_row, b_row, c_row, rows, cols;
     int32_t     zero;                   /* of codes, where b is NULL */
+    int64_t     run;                    /* of products: elements of the swapped runs of b, or 0 */
 } vm_rows;
 typedef void vm_rows_fn(const vm_rows *r);
 
@@ -73,8 +77,9 @@ typedef struct vm_line {
     const vm_op *op;
     uint8_t      at[3], to;
     vm_rows_fn  *rows;
-    uint8_t      x, of[2];              /* operands: the rows; of: a and b, or VM_NO_OPERAND */
-    int32_t      zero;
+    bool         is_products;           /* a, b and c are rows, too */
+    uint8_t      x, of[3];              /* operands: the rows; of: a, b and c, or VM_NO_OPERAND */
+    int32_t      zero, run;
 } vm_line;
 
 struct vm_set;
@@ -143,6 +148,7 @@ typedef struct vm_set {
     vm_fn *round_trip[2];                      /* of f32: by division; by the inverse */
     vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
     vm_rows_fn *rows_mul, *rows_add, *rows_mul_add, *rows_dequantize[2];    /* of u8, of i8 */
+    vm_rows_fn *rows_products[2][2];           /* runs of any length, of one element: their sum, their difference */
     vm_convert_fn *float_to_byte;              /* f32 to bool in memory */
     vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
     vm_convert_fn *store[SINTER_DTYPE_COUNT];

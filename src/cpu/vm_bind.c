@@ -47,6 +47,9 @@ const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, 
 
 /* ---- the space ---- */
 
+/* Elements of a unit; columns at once where an operand lies across. */
+enum { UNIT = 16384, ACROSS_COLS = 32 };
+
 static int64_t magnitude(int64_t v)
 {
     return v < 0 ? -v : v;
@@ -105,16 +108,22 @@ static void collapse(binder *b, bool split)
     p->cols = p->dim[n - 1];
 }
 
-/* Tiles cover rows of one axis: where it is short, the longest axis takes its place. */
-enum { SHORT_ELEMENTS = 64 };
+/* Tiles cover rows of one axis: where it is short, the longest axis takes its place, or, of the few halves of rows, the
+ * nearest that is longer. */
+enum { SHORT_ELEMENTS = 64, HALVES = 4, HALF_ELEMENTS = 512 };
 static void lengthen(vm_program *p)
 {
     if (p->axes < 3) return;
     const uint32_t inner = p->axes - 2;
+    const int64_t count = p->dim[inner] * p->cols;
     uint32_t most = inner;
-    for (uint32_t a = 0; a < inner; a++)
+    if (count >= SHORT_ELEMENTS && p->dim[inner] <= HALVES && count <= HALF_ELEMENTS) {
+        for (uint32_t a = inner; a-- > 0 && most == inner;)
+            if (p->dim[a] > HALVES) most = a;
+    }
+    for (uint32_t a = 0; a < inner && count < SHORT_ELEMENTS; a++)
         if (p->dim[a] > p->dim[most]) most = a;
-    if (most == inner || p->dim[inner] >= SHORT_ELEMENTS || p->dim[inner] * p->cols >= SHORT_ELEMENTS) return;
+    if (most == inner) return;
     const int64_t dim_most = p->dim[most];
     p->dim[most] = p->dim[inner];
     p->dim[inner] = dim_most;
@@ -437,8 +446,6 @@ static void direct_find(vm_program *p)
     }
 }
 
-enum { UNIT = 16384, ACROSS_COLS = 32 };
-
 static void units(vm_program *p)
 {
     const uint32_t last = p->axes - 1;
@@ -449,6 +456,8 @@ static void units(vm_program *p)
             p->tile_cols = ACROSS_COLS < p->tile ? ACROSS_COLS : p->tile;
     }
     p->unit_cols = p->cols < UNIT ? p->cols : UNIT;
+    for (uint32_t k = 0; k < p->operand_count && p->unit_cols < p->cols; k++)
+        if (p->operand[k].swap) p->unit_cols = UNIT / (2 * p->operand[k].swap) * 2 * p->operand[k].swap;
     if (p->unit_cols < 1) p->unit_cols = 1;
     p->unit_rows = UNIT / p->unit_cols;
 }
@@ -464,8 +473,27 @@ size_t vm_room(const expr *x)
     return x ? x->count * (sizeof(vm_operand) + sizeof(vm_op)) + chain_room(x->count) * sizeof(vm_step) : 0;
 }
 
-sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
-                      const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out)
+/* Operands that read an axis of two backwards: two elements that lie together, or two runs. */
+static void swapped_find(binder *b)
+{
+    uint32_t n = 0, at[SINTER_RANK_MAX] = { 0 };
+    for (uint32_t a = 0; a < b->rank; a++)
+        if (b->dim[a] != 1) at[n++] = a;
+    for (uint32_t k = 0; k < b->p->operand_count; k++) {
+        vm_operand *o = &b->p->operand[k];
+        int64_t *stride = b->stride[k];
+        if (o->index == VM_ACC || !n) continue;
+        const uint32_t last = at[n - 1], pair = stride[last] == 1 && n > 1 ? at[n - 2] : last;
+        const int64_t run = pair == last ? 1 : b->dim[last];
+        if (b->dim[pair] != 2 || stride[pair] != -run || run > UNIT / 2) continue;
+        o->swap = (int32_t)run;
+        stride[pair] = run;
+    }
+}
+
+static sinter_status bind_as(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
+                             const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out,
+                             bool may_swap)
 {
     memset(p, 0, sizeof *p);
     p->op = room;
@@ -498,6 +526,7 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
         }
         k++;
     }
+    if (may_swap) swapped_find(&b);
     collapse(&b, split);
     if (!split) lengthen(p);
     TRY(emit(e, &b));
@@ -507,4 +536,18 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
     units(p);
     if (!is_bytes) vm_chain_bind(p, isa, step, chain_room(x->count));
     return SINTER_OK;
+}
+
+sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
+                      const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out)
+{
+    TRY(bind_as(e, p, room, isa, x, rank, dim_at, order, split, in, out, !split));
+    bool is_read = p->line.is_products, has_swapped = false; /* only products read runs that are swapped in one row */
+    for (uint32_t k = 0; k < p->operand_count; k++) {
+        if (!p->operand[k].swap) continue;
+        has_swapped = true;
+        is_read = is_read && p->cols % (2 * p->operand[k].swap) == 0;
+    }
+    if (!has_swapped || is_read) return SINTER_OK;
+    return bind_as(e, p, room, isa, x, rank, dim_at, order, split, in, out, false);
 }

@@ -155,20 +155,22 @@ static bool run_rows(const vm_program *p, const vm_corner *c, int64_t rows, int6
                   .x_row = c[l->x].row,
                   .rows = rows,
                   .cols = cols,
-                  .zero = l->zero };
-    if (l->of[0] != VM_NO_OPERAND) {
-        r.a = c[l->of[0]].at;
-        r.a_row = c[l->of[0]].row;
+                  .zero = l->zero,
+                  .run = l->run };
+    const char **const at[3] = { &r.a, &r.b, &r.c };
+    int64_t *const stride[3] = { &r.a_row, &r.b_row, &r.c_row };
+    bool is_one = r.x_row == c[l->x].col * cols && r.y_row == c[l->to].col * cols;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (l->of[i] == VM_NO_OPERAND) continue;
+        *at[i] = c[l->of[i]].at;
+        *stride[i] = c[l->of[i]].row;
+        is_one = is_one && *stride[i] == (l->is_products ? r.y_row : 0);
     }
-    if (l->of[1] != VM_NO_OPERAND) {
-        r.b = c[l->of[1]].at;
-        r.b_row = c[l->of[1]].row;
-    }
-    if (!r.a_row && !r.b_row && r.x_row == c[l->x].col * cols && r.y_row == c[l->to].col * cols) {
+    if (is_one) {
         r.cols *= rows;
         r.rows = 1;
     }
-    if (r.cols < p->chain_set->lanes) return false;
+    if (r.cols < p->chain_set->lanes && !l->is_products) return false;
     l->rows(&r);
     return true;
 }

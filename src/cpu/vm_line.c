@@ -2,6 +2,8 @@
 /* vm_line.c - programs of one or two instructions, whose loop needs neither slots nor steps. */
 #include "cpu/vm_chain.h"
 
+#include <string.h>
+
 /* Memory holds what a register of 32 bits does. */
 static bool is_word(const vm_operand *o)
 {
@@ -86,7 +88,7 @@ static void line_find(vm_program *p)
     p->chain_once = p->chain_once || is_once;
 }
 
-/* ---- rows that are scaled or moved ---- */
+/* ---- rows that are scaled or moved, or products of rows ---- */
 
 /* The operand that value v is loaded from; NULL: v is something else. */
 static const vm_operand *loaded(const vm_program *p, uint16_t v, uint8_t *at)
@@ -156,14 +158,52 @@ static vm_rows_fn *rows_codes(const vm_program *p, const vm_op *op, vm_line *l)
                                          : NULL;
 }
 
-/* Whether a program does the same to each row, with numbers of the row's own. */
+/* A product of two operands of f32 that run along the row. */
+static bool is_product(const vm_program *p, const vm_op *op, uint8_t *a, uint8_t *b)
+{
+    const vm_operand *x = loaded(p, op->arg[0], a), *y = loaded(p, op->arg[1], b);
+    return op->op == OP_mul && op->fn == p->set->binary[OP_mul][0] && is_along(p, x) && is_along(p, y) &&
+           x->dtype == SINTER_DTYPE_F32 && y->dtype == SINTER_DTYPE_F32;
+}
+
+static void exchange(uint8_t *a, uint8_t *b)
+{
+    const uint8_t t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* The sum or difference of two products: what turns pairs of numbers by an angle. */
+static vm_rows_fn *rows_products(const vm_program *p, const vm_op *const *op, vm_line *l)
+{
+    const vm_op *const last = op[2];
+    if ((last->op != OP_add && last->op != OP_sub) || last->fn != p->set->binary[last->op][0]) return NULL;
+    const uint32_t at = last->arg[0] == op[1]->dst;
+    if (last->arg[0] != op[at]->dst || last->arg[1] != op[!at]->dst) return NULL;
+    uint8_t of[4];
+    if (!is_product(p, op[at], &of[0], &of[1]) || !is_product(p, op[!at], &of[2], &of[3])) return NULL;
+    const vm_operand *o = p->operand;
+    if (last->op == OP_add && (o[of[0]].swap || o[of[1]].swap)) { /* the swapped one is b */
+        exchange(&of[0], &of[2]);
+        exchange(&of[1], &of[3]);
+    }
+    if (o[of[3]].swap) exchange(&of[2], &of[3]);
+    if (o[of[0]].swap || o[of[1]].swap || o[of[3]].swap) return NULL;
+    l->is_products = true;
+    l->x = of[0];
+    memcpy(l->of, of + 1, sizeof l->of);
+    l->run = o[of[2]].swap > 1 ? o[of[2]].swap : 0;
+    return p->set->rows_products[o[of[2]].swap == 1][last->op == OP_sub];
+}
+
+/* Whether a program does the same to each row, with numbers of the row's own or rows as operands. */
 static void rows_find(vm_program *p)
 {
-    const vm_op *op[2] = { NULL }, *store = NULL;
+    const vm_op *op[3] = { NULL }, *store = NULL;
     uint32_t count = 0;
     for (uint32_t i = p->once_count; i < p->op_count; i++) {
         if (p->op[i].kind == VM_LOAD || p->op[i].kind == VM_IMM) continue;
-        if (p->op[i].kind == VM_COMPUTE ? count == 2 : store != NULL) return;
+        if (p->op[i].kind == VM_COMPUTE ? count == 3 : store != NULL) return;
         if (p->op[i].kind == VM_COMPUTE) op[count++] = &p->op[i];
         else store = &p->op[i];
     }
@@ -172,9 +212,10 @@ static void rows_find(vm_program *p)
     const vm_operand *to = &p->operand[store->operand];
     if (to->dtype != SINTER_DTYPE_F32 || !is_along(p, to)) return;
     vm_line l = p->line;
-    l.of[0] = l.of[1] = VM_NO_OPERAND;
-    l.rows =
-        count == 1 && last->arity == 3 ? rows_codes(p, last, &l) : rows_affine(p, count == 2 ? op[0] : NULL, last, &l);
+    l.of[0] = l.of[1] = l.of[2] = VM_NO_OPERAND;
+    l.rows = count == 3                       ? rows_products(p, op, &l)
+             : count == 1 && last->arity == 3 ? rows_codes(p, last, &l)
+                                              : rows_affine(p, count == 2 ? op[0] : NULL, last, &l);
     if (!l.rows) return;
     l.to = (uint8_t)store->operand;
     p->line = l;

@@ -414,6 +414,33 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
 ROWS(rows_mul, float, v_load, ROWS_A, v_mul(v, a))
 ROWS(rows_add, float, v_load, ROWS_B, v_add(v, b))
 ROWS(rows_mul_add, float, v_load, ROWS_A; ROWS_B, v_add(v_mul(v, a), b))
+#define ROW_OF(of) const float *of = (const float *)(const void *)((const char *)r->of + row * r->of##_row)
+#define WHOLE(p, n) v_load(p)
+#define PRODUCTS(f, swap, get) f(v_mul(get(x + i, left), get(a + i, left)), \
+                                 v_mul(swap(get(b + other + i, left)), get(c + i, left)))
+#define ROWS_PRODUCTS(name, f, swap)                                                         \
+    static void name(const vm_rows *r)                                                       \
+    {                                                                                        \
+        const int64_t n = r->run ? r->run : r->cols, runs = r->run ? r->cols / n : 1;        \
+        for (int64_t row = 0; row < r->rows; row++) {                                        \
+            ROW_OF(x);                                                                       \
+            ROW_OF(a);                                                                       \
+            ROW_OF(b);                                                                       \
+            ROW_OF(c);                                                                       \
+            float *y = (float *)(void *)(r->y + row * r->y_row);                             \
+            int64_t other = r->run;                                                          \
+            for (int64_t k = 0; k < runs; k++, other = -other) {                             \
+                LOOP(v_store(y + i, PRODUCTS(f, swap, WHOLE)),                               \
+                     v_store_n(y + i, PRODUCTS(f, swap, v_load_n), left))                    \
+                x += n, a += n, b += n, c += n, y += n;                                      \
+            }                                                                                \
+        }                                                                                    \
+    }
+#define AS_IT_LIES(v) v
+ROWS_PRODUCTS(rows_products_add, v_add, AS_IT_LIES)
+ROWS_PRODUCTS(rows_products_sub, v_sub, AS_IT_LIES)
+ROWS_PRODUCTS(rows_swapped_add, v_add, v_swap)
+ROWS_PRODUCTS(rows_swapped_sub, v_sub, v_swap)
 /* Both integers are small, so that their difference is exact in f32, too. */
 #define ROWS_CODES(name, type, load)                                                         \
     static inline vec name##_get(const type *p) { return vi_to_f32(load(p)); }               \
@@ -448,6 +475,7 @@ static const vm_set vm_loops = {
     .float_to_bool = float_to_bool,
     .float_to_byte = float_to_byte,
     .rows_mul = rows_mul, .rows_add = rows_add, .rows_mul_add = rows_mul_add,
+    .rows_products = { { rows_products_add, rows_products_sub }, { rows_swapped_add, rows_swapped_sub } },
     .rows_dequantize = { rows_dequantize_u8, rows_dequantize_i8 },
     .int_to_float = int_to_float,
     .round_f16 = round_f16,

@@ -352,30 +352,32 @@ void convert_qattention(onnx_call *c)
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
+/* x cos + x' sin: in x' the two elements of each pair have changed places, and sin is negative for the first of them.
+ * So what is as long as x is read and written once. */
 static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, dim half,
                            bool interleaved)
 {
     dim d[SINTER_RANK_MAX];
-    const dim zero = call_k(c, 0), width = dim_mul(c->b.g->dims, half, call_k(c, 2));
+    const dim zero = call_k(c, 0), one = call_k(c, 1), two = call_k(c, 2), width = dim_mul(c->b.g->dims, half, two);
     call_shape(c, x, d);
-    const bool whole = d[3] == width;
-    const ir_value_id turning = whole ? x : build_part(&c->b, x, 3, zero, 1, width);
-    const ir_value_id a = build_part(&c->b, turning, 3, zero, interleaved ? 2 : 1, half);
-    const ir_value_id b = build_part(&c->b, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
-    ir_value_id part[2], y = build_mul(&c->b, b, sine);
-    part[0] = build_sub(&c->b, build_mul(&c->b, a, cosine), y);
-    y = build_mul(&c->b, b, cosine);
-    part[1] = build_add(&c->b, build_mul(&c->b, a, sine), y);
-    if (interleaved) {
-        for (uint32_t i = 0; i < 2; i++) part[i] = build_unsqueezed(&c->b, part[i], 4);
-        const dim to[4] = { d[0], d[1], d[2], width };
-        y = build_shaped(&c->b, build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 4 }), to, 4);
-    } else {
-        y = build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 3 });
-    }
-    if (whole) return y;
+    const uint32_t axis = interleaved ? 4 : 3; /* of a pair */
+    const dim paired[5] = { d[0], d[1], d[2], interleaved ? half : two, interleaved ? two : half },
+              whole[4] = { d[0], d[1], d[2], width };
+    const bool is_whole = d[3] == width;
+    const ir_value_id turning =
+        build_shaped(&c->b, is_whole ? x : build_part(&c->b, x, 3, zero, 1, width), paired, COUNT_OF(paired));
+    const ir_value_id other = build_part(&c->b, turning, axis, one, -1, two);
+    cosine = build_unsqueezed(&c->b, cosine, axis);
+    sine = build_unsqueezed(&c->b, sine, axis);
+    const attrs_concat both = { .axis = (int64_t)axis };
+    cosine = build_concat(&c->b, (ir_value_id[]){ cosine, cosine }, 2, &both);
+    sine = build_concat(&c->b, (ir_value_id[]){ build_neg(&c->b, sine), sine }, 2, &both);
+    const ir_value_id own = build_mul(&c->b, turning, cosine), others = build_mul(&c->b, other, sine);
+    const ir_value_id y = build_add(&c->b, own, others);
+    const ir_value_id turned = build_shaped(&c->b, y, whole, COUNT_OF(whole));
+    if (is_whole) return turned;
     const dim rest = dim_sub(c->b.g->dims, d[3], width);
-    return build_concat(&c->b, (ir_value_id[]){ y, build_part(&c->b, x, 3, width, 1, rest) }, 2,
+    return build_concat(&c->b, (ir_value_id[]){ turned, build_part(&c->b, x, 3, width, 1, rest) }, 2,
                         &(attrs_concat){ .axis = 3 });
 }
 

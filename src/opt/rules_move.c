@@ -6,7 +6,13 @@
  * where:
  *
  *   move(… concat(slice(x), slice(x)) …)  -> reshape(gather(reshape(x), constant))
- *   concat(x, y, z), where there is concat(x, y)  -> concat(concat(x, y), z) */
+ *   concat(x, y, z), where there is concat(x, y)  -> concat(concat(x, y), z)
+ *
+ * Rotary positions (Su 2021) are written with the second half of a row, negative, before the first. Where that is
+ * multiplied, the halves are an axis that is read backwards, and the signs belong to the other factor, which is
+ * smaller:
+ *
+ *   x c + concat(-x[n:], x[:n]) s  -> x c + reverse(x) (s * [-1, 1]) */
 #include "opt/rewrite.h"
 
 #include <string.h>
@@ -224,12 +230,81 @@ static ir_value_id concat_grows(rewriter *r, const match *m)
     return count < n.count_in ? build_concat(r->b, part, count, n.attrs) : 0;
 }
 
+/* The x of concat(-x[n:], x[:n]) along its last axis; 0: v is something else. */
+static ir_value_id halves_of(const rewriter *r, ir_value_id v, dim *half)
+{
+    const ir_node *n = rw_def(r, v, OP_concat), *minus = n && n->count_in == 2 ? rw_def(r, n->in[0], OP_neg) : NULL;
+    const ir_node *part[2] = { n && n->count_in == 2 ? rw_def(r, n->in[1], OP_slice) : NULL,
+                               minus ? rw_def(r, minus->in[0], OP_slice) : NULL };
+    if (!part[0] || !part[1] || part[0]->in[0] != part[1]->in[0] || !rw_only(r, v)) return 0;
+    const ir_value *x = rw_value(r, part[0]->in[0]);
+    if (((const attrs_concat *)n->attrs)->axis + 1 != x->rank || x->rank >= SINTER_RANK_MAX) return 0;
+    *half = rw_value(r, n->in[1])->dim[x->rank - 1];
+    if (dim_mul(r->g->dims, *half, dim_const(r->g->dims, 2)) != x->dim[x->rank - 1]) return 0;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        const bool is_last = i + 1 == x->rank;
+        for (uint32_t k = 0; k < 2; k++) {
+            const attrs_slice *at = part[k]->attrs;
+            const dim start = is_last && k ? *half : dim_const(r->g->dims, 0), size = is_last ? *half : x->dim[i];
+            if ((dim)at->start.at[i] != start || (i < at->step.count && at->step.at[i] != 1) ||
+                (dim)at->size.at[i] != size)
+                return 0;
+        }
+    }
+    return part[0]->in[0];
+}
+
+/* v with its last axis as two halves. */
+static ir_value_id halved(rewriter *r, ir_value_id v, dim half)
+{
+    const ir_value x = *rw_value(r, v);
+    dim d[SINTER_RANK_MAX];
+    memcpy(d, x.dim, x.rank * sizeof *d);
+    d[x.rank - 1] = dim_const(r->g->dims, 2);
+    d[x.rank] = half;
+    return build_shaped(r->b, v, d, x.rank + 1);
+}
+
+static const float signs_of_halves[2] = { -1, 1 };
+
+static ir_value_id halves_turn(rewriter *r, const match *m)
+{
+    const ir_node n = *rw_node(r, m->root);
+    for (uint32_t k = 0; k < 4; k++) {
+        const ir_node *left = rw_def(r, n.in[k / 2], OP_mul), *right = rw_def(r, n.in[1 - k / 2], OP_mul);
+        dim half = 0;
+        const ir_value_id x = left && right ? halves_of(r, left->in[k % 2], &half) : 0;
+        if (!x || !rw_is_float(r, x) || !rw_only(r, n.in[0]) || !rw_only(r, n.in[1])) continue;
+        if ((right->in[0] != x && right->in[1] != x) || !rw_same_shape(r, x, n.out[0])) continue;
+        ir_value_id s = left->in[1 - k % 2], c = right->in[right->in[0] == x];
+        const ir_value whole = *rw_value(r, x), *sine = rw_value(r, s), *cosine = rw_value(r, c);
+        const dim last = whole.dim[whole.rank - 1];
+        if (!sine->rank || !cosine->rank || sine->dim[sine->rank - 1] != last || cosine->dim[cosine->rank - 1] != last)
+            continue;
+        const view signs = { .dtype = SINTER_DTYPE_F32,
+                             .rank = 2,
+                             .dim = { 2, 1 },
+                             .stride = { 1, 1 },
+                             .data = (void *)(uintptr_t)signs_of_halves };
+        const ir_value_id y = halved(r, x, half),
+                          other = build_part(r->b, y, whole.rank - 1, dim_const(r->g->dims, 1), -1,
+                                             dim_const(r->g->dims, 2)),
+                          sign = build_typed(r->b, build_const(r->b, NULL, &signs), whole.dtype);
+        c = build_mul(r->b, y, halved(r, c, half));
+        s = build_mul(r->b, halved(r, s, half), sign);
+        s = build_mul(r->b, other, s);
+        return build_shaped(r->b, build_add(r->b, c, s), whole.dim, whole.rank);
+    }
+    return 0;
+}
+
 /* clang-format off */
 const rule rules_move[] = {
     { "moves-concat",         ROOT(concat),                           moves_to_gather,        EXACT },
     { "moves-reshape",        MATCH(reshape, ANY(X)),                 moves_to_gather,        EXACT },
     { "moves-transpose",      MATCH(transpose, ANY(X)),               moves_to_gather,        EXACT },
     { "concat-grows",         ROOT(concat),                           concat_grows,           EXACT },
+    { "halves",               ROOT(add),                              halves_turn,            EXACT },
     { .name = NULL },
 };
 /* clang-format on */
