@@ -92,9 +92,10 @@ static const float *factors_of(const pool_record *r, block *b, int64_t taps)
     float *to = b->factor[b->divisors];
     b->divided[b->divisors++] = taps;
     const float whole = (float)(1 / (double)(taps * r->kernel[2]));
-    int64_t at = b->col * r->stride[2] - r->pad[2];
-    for (int64_t i = 0; i < b->p.n; i++, at += r->stride[2]) {
-        if (at >= 0 && at + reach_of(r) <= r->in[2]) {
+    const int64_t step = r->stride[2], least = ceil_div(r->pad[2], step), room = r->in[2] + r->pad[2] - reach_of(r);
+    const int64_t begin = least - b->col, end = (room < 0 ? 0 : room / step + 1) - b->col; /* columns that are inside */
+    for (int64_t i = 0; i < b->p.n; i++) {
+        if (i >= begin && i < end) {
             to[i] = whole;
             continue;
         }

@@ -176,7 +176,10 @@ INLINE vec pool_step(const float *from, int step)
             return;                                                                                             \
         }                                                                                                       \
         if (taps < L || p->dilation != 1) { /* windows at all places, of which a few are wanted */              \
-            name##_across(all, line, (p->n - 1) * step + 1, (int)taps, p->dilation, 1, NULL);                   \
+            const int64_t m = (p->n - 1) * step + 1;                                                            \
+            if (taps == 3 && p->dilation == 1) name##_across(all, line, m, 3, 1, 1, NULL);                      \
+            else if (taps == 5 && p->dilation == 1) name##_across(all, line, m, 5, 1, 1, NULL);                 \
+            else name##_across(all, line, m, (int)taps, p->dilation, 1, NULL);                                  \
             for (int64_t i = 0; i < p->n; i++) y[i] = scale ? all[i * step] * scale[i] : all[i * step];         \
             return;                                                                                             \
         }                                                                                                       \
