@@ -404,6 +404,20 @@ def rotary(heads, tokens, width, rank=4, interleaved=0):
                     {"interleaved": interleaved, **({"num_heads": heads} if rank == 3 else {})}, opset=23)
 
 
+def rotary_written(heads, tokens, width):
+    """As exporters write it: x cos + concat(-x[n:], x[:n]) sin."""
+    half, dims, angle = width // 2, [1, heads, tokens, width], [1, 1, tokens, width]
+    at = {"zero": [0], "half": [half], "width": [width], "last": [3]}
+    nodes = [helper.make_node("Slice", ["x", "zero", "half", "last"], ["a"]),
+             helper.make_node("Slice", ["x", "half", "width", "last"], ["b"]), helper.make_node("Neg", ["b"], ["n"]),
+             helper.make_node("Concat", ["n", "a"], ["r"], axis=3), helper.make_node("Mul", ["x", "c"], ["u"]),
+             helper.make_node("Mul", ["r", "s"], ["v"]), helper.make_node("Add", ["u", "v"], ["y"])]
+    inputs = [helper.make_tensor_value_info(name, F, d) for name, d in (("x", dims), ("c", angle), ("s", angle))]
+    graph = helper.make_graph(nodes, "rotary", inputs, [helper.make_tensor_value_info("y", F, dims)],
+                              [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in at.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+
+
 def compress(dims, axis):
     """Every second of the elements."""
     kept = [n if i != axis else n // 2 for i, n in enumerate(dims)]
@@ -812,6 +826,9 @@ PROBLEMS = [
     ("seldom", "rotary 32 heads 1x128", lambda: rotary(32, 1, 128)),
     ("seldom", "rotary 12 heads 128x64, rank 3", lambda: rotary(12, 128, 64, 3)),
     ("seldom", "rotary 12 heads 128x64, interleaved", lambda: rotary(12, 128, 64, 4, 1)),
+    ("seldom", "rotary 32 heads 128x64, as written by exporters", lambda: rotary_written(32, 128, 64)),
+    ("seldom", "rotary 32 heads 1x128, as written by exporters", lambda: rotary_written(32, 1, 128)),
+    ("seldom", "max 1x6 stride 6 64 50x42", lambda: pool_line("MaxPool", 64, 50, 42, 6)),
     ("seldom", "tile 64x56x56 by 4", lambda: expand([64, 56, 56], [256, 56, 56], "Tile")),
     ("seldom", "tile 1x8x1x256x64 by 4 over 2", lambda: expand([1, 8, 1, 256, 64], [1, 8, 4, 256, 64], "Tile")),
     ("seldom", "tile 100x256 by 8 over 1", lambda: expand([100, 256], [100, 2048], "Tile")),

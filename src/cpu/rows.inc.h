@@ -323,10 +323,10 @@ static void moments(const float *x, int64_t n, float shift, double *sum, double 
 
 static float product(vec v)
 {
-    float t[VEC_LANES], p = 1;
+    float t[VEC_LANES];
+    for (int k = 1; k < L; k *= 2) v = v_mul(v_even(v, v), v_odd(v, v));
     v_store(t, v);
-    for (int i = 0; i < L; i++) p *= t[i];
-    return p;
+    return t[0];
 }
 
 static float least(vec v) { return m_any(v_is_nan(v)) ? NAN : v_least(v); }

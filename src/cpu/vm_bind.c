@@ -225,9 +225,12 @@ static void choose(binder *b, vm_op *op)
             op->fn = set->pow_scalar;
             return;
         }
-        if (set->binary[op->op][variant]) {
+        const bool is_taken = op->op != OP_fmod || op->to == SINTER_DTYPE_F32;
+        if (is_taken && set->binary[op->op][variant]) {
             op->fn = set->binary[op->op][variant];
             if (variant) return;
+        } else if (is_taken) {
+            op->fn = set->binary[op->op][0];
         }
     } else if (from == VM_F32 && op->arity == 3) {
         const int variant = !s0 && s1 && s2;

@@ -459,7 +459,7 @@ static const vm_set vm_loops = {
                U(asinh), U(acosh), U(atanh), U(sigmoid), U(relu), U(softplus), U(softsign),
                U(hardswish), U(mish), U(silu), U(gelu), U(gelu_tanh) },
     .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(celu), B(thresholded_relu), B(eq),
-                B(lt), B(le), B(gt), B(ge) },
+                B(lt), B(le), B(gt), B(ge), [OP_fmod] = WIDE_FMOD },
     .ternary = { T3(clip), T3(hard_sigmoid), T3(selu), T3(shrink) },
     .i32 = WIDE_LOOPS(i32),
     .i64 = WIDE_LOOPS(i64),

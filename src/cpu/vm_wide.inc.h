@@ -12,6 +12,8 @@ typedef uint64_t wide_u64 __attribute__((vector_size(WIDE_BYTES)));
 typedef int32_t wide_i32 __attribute__((vector_size(WIDE_BYTES)));
 typedef uint32_t wide_u32 __attribute__((vector_size(WIDE_BYTES)));
 typedef int32_t wide_half __attribute__((vector_size(WIDE_BYTES / 2)));
+typedef float wide_short __attribute__((vector_size(WIDE_BYTES / 2)));
+typedef uint32_t wide_half_u __attribute__((vector_size(WIDE_BYTES / 2)));
 
 /* all: the value of whole vectors x and y, of the type `group`; one: of one element. */
 #define WIDE(name, vector, type, group, result, all, one)               \
@@ -71,6 +73,7 @@ static void wide_not_byte(WIDE_ARGS)
     { [OP_and] = wide_and_byte, [OP_or] = wide_or_byte, [OP_xor] = wide_xor_byte, [OP_not] = wide_not_byte }
 #if defined(VEC_IS_PLAIN)
 #define WIDE_LOOPS(type) { NULL }
+#define WIDE_FMOD { NULL }
 #else
 WIDE_SUM(add, +)
 WIDE_SUM(sub, -)
@@ -178,33 +181,35 @@ static inline __attribute__((always_inline)) void wide_divide(WIDE_ARGS, vm_fn *
     others(op, to + i, a + i, b + i, c_, n - i);
 }
 
-/* Of int32: f64 holds all of them, so no other loop is needed. A division by 0 gives 0. */
+/* Of int32: f64 holds all of them, so no other loop is needed. (|x| + 1/2) / |y| is 1/2|y| or more from all integers,
+ * which is more than a product with the inverse is off by: cut, it is the quotient. A division by 0 gives 0. */
 static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, const wide_result result)
 {
     (void)op, (void)c_;
     const int32_t *a = a_, *b = b_;
     int32_t *to = d_;
-    wide_i64 last = { 0 };
+    const bool is_one = n > 1 && memcmp(b, b + 1, (size_t)(n - 1) * sizeof *b) == 0; /* one divisor */
     wide_f64 inverse = { 0 };
     for (int64_t i = 0; i < n; i += WIDE_I64S) {
         const size_t size = (size_t)(n - i < WIDE_I64S ? n - i : WIDE_I64S) * sizeof *to;
-        wide_half p = { 0 }, q = { 0 };
-        if (size == sizeof p) {
-            memcpy(&p, a + i, sizeof p);
-            memcpy(&q, b + i, sizeof q);
+        wide_half x = { 0 }, y = { 0 };
+        if (size == sizeof x) {
+            memcpy(&x, a + i, sizeof x);
+            memcpy(&y, b + i, sizeof y);
         } else {
-            memcpy(&p, a + i, size);
-            memcpy(&q, b + i, size);
+            memcpy(&x, a + i, size);
+            memcpy(&y, b + i, size);
         }
-        const wide_i64 y = __builtin_convertvector(q, wide_i64), is_zero = y == 0;
-        if (wide_any((wide_u64)(y ^ last))) {
-            last = y;
-            inverse = 1.0 / wide_f64_of(y - is_zero);
-        }
-        const wide_i64 x = __builtin_convertvector(p, wide_i64);
-        p = __builtin_convertvector(wide_divided(x, y - is_zero, inverse, result) & ~is_zero, wide_half);
-        if (size == sizeof p) memcpy(to + i, &p, sizeof p);
-        else memcpy(to + i, &p, size);
+        const wide_half is_zero = y == 0;
+        if (!i || !is_one) inverse = 1.0 / __builtin_convertvector(y - is_zero, wide_f64);
+        const wide_f64 f = __builtin_convertvector(x, wide_f64);
+        const wide_u64 half = ((wide_u64)f & (uint64_t)1 << 63) | (uint64_t)0x3FE0000000000000u; /* 1/2, as x is signed */
+        wide_half z = __builtin_convertvector((f + (wide_f64)half) * inverse, wide_half);
+        if (result != WIDE_QUOTIENT) z = (wide_half)((wide_half_u)x - (wide_half_u)z * (wide_half_u)y);
+        if (result == WIDE_MOD) z += ((z != 0) & ((z ^ y) < 0)) & y;
+        z &= ~is_zero;
+        if (size == sizeof z) memcpy(to + i, &z, sizeof z);
+        else memcpy(to + i, &z, size);
     }
 }
 #define WIDE_DIVIDE(name, result)                                                                                   \
@@ -219,6 +224,31 @@ static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, con
 WIDE_DIVIDE(div, WIDE_QUOTIENT)
 WIDE_DIVIDE(fmod, WIDE_REST)
 WIDE_DIVIDE(mod, WIDE_MOD)
+
+/* The rest of f32 in f64: a quotient below 2^28 is the integer below it or 2^-24 away from the next one, and its product
+ * with the divisor is exact. Vectors with any other number are left to fmodf. */
+static void wide_fmod_f32(WIDE_ARGS)
+{
+    (void)op, (void)c_;
+    const float *a = a_, *b = b_;
+    float *to = d_;
+    int64_t i = 0;
+    for (; i + WIDE_I64S <= n; i += WIDE_I64S) {
+        wide_short p, q;
+        memcpy(&p, a + i, sizeof p);
+        memcpy(&q, b + i, sizeof q);
+        const wide_f64 x = __builtin_convertvector(p, wide_f64), y = __builtin_convertvector(q, wide_f64), z = x / y;
+        if (wide_any(~(wide_u64)((z < 268435456.0) & (z > -268435456.0) & (y - y == 0)))) {
+            for (int k = 0; k < WIDE_I64S; k++) to[i + k] = fmodf(a[i + k], b[i + k]);
+            continue;
+        }
+        const wide_f64 whole = __builtin_convertvector(__builtin_convertvector(z, wide_half), wide_f64), r = x - whole * y;
+        p = __builtin_convertvector((wide_f64)((wide_u64)r | ((wide_u64)x & (uint64_t)1 << 63)), wide_short);
+        memcpy(to + i, &p, sizeof p);
+    }
+    for (; i < n; i++) to[i] = fmodf(a[i], b[i]);
+}
+#define WIDE_FMOD { wide_fmod_f32 }
 #define WIDE_OF(name, type) [OP_##name] = wide_##name##_##type
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
