@@ -203,7 +203,8 @@ static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, con
         const wide_half is_zero = y == 0;
         if (!i || !is_one) inverse = 1.0 / __builtin_convertvector(y - is_zero, wide_f64);
         const wide_f64 f = __builtin_convertvector(x, wide_f64);
-        const wide_u64 half = ((wide_u64)f & (uint64_t)1 << 63) | (uint64_t)0x3FE0000000000000u; /* 1/2, as x is signed */
+        /* 1/2 with the sign of x. */
+        const wide_u64 half = ((wide_u64)f & (uint64_t)1 << 63) | (uint64_t)0x3FE0000000000000u;
         wide_half z = __builtin_convertvector((f + (wide_f64)half) * inverse, wide_half);
         if (result != WIDE_QUOTIENT) z = (wide_half)((wide_half_u)x - (wide_half_u)z * (wide_half_u)y);
         if (result == WIDE_MOD) z += ((z != 0) & ((z ^ y) < 0)) & y;
@@ -225,8 +226,8 @@ WIDE_DIVIDE(div, WIDE_QUOTIENT)
 WIDE_DIVIDE(fmod, WIDE_REST)
 WIDE_DIVIDE(mod, WIDE_MOD)
 
-/* The rest of f32 in f64: a quotient below 2^28 is the integer below it or 2^-24 away from the next one, and its product
- * with the divisor is exact. Vectors with any other number are left to fmodf. */
+/* The rest of f32 in f64: a quotient below 2^28 is an integer or 2^-24 away from the next one, and the product of its
+ * whole part and the divisor is exact. Vectors with any other number are left to fmodf. */
 static void wide_fmod_f32(WIDE_ARGS)
 {
     (void)op, (void)c_;
@@ -242,7 +243,8 @@ static void wide_fmod_f32(WIDE_ARGS)
             for (int k = 0; k < WIDE_I64S; k++) to[i + k] = fmodf(a[i + k], b[i + k]);
             continue;
         }
-        const wide_f64 whole = __builtin_convertvector(__builtin_convertvector(z, wide_half), wide_f64), r = x - whole * y;
+        const wide_half whole = __builtin_convertvector(z, wide_half);
+        const wide_f64 r = x - __builtin_convertvector(whole, wide_f64) * y;
         p = __builtin_convertvector((wide_f64)((wide_u64)r | ((wide_u64)x & (uint64_t)1 << 63)), wide_short);
         memcpy(to + i, &p, sizeof p);
     }
