@@ -181,6 +181,16 @@ static inline __attribute__((always_inline)) void wide_divide(WIDE_ARGS, vm_fn *
     others(op, to + i, a + i, b + i, c_, n - i);
 }
 
+/* f64 cut to int32; 2^31, which is the least by -1, wraps. */
+static inline wide_half wide_cut(wide_f64 x)
+{
+#if defined(__aarch64__)
+    return __builtin_convertvector(__builtin_convertvector(x, wide_i64), wide_half);
+#else
+    return __builtin_convertvector(x, wide_half);
+#endif
+}
+
 /* Of int32: f64 holds all of them, so no other loop is needed. (|x| + 1/2) / |y| is 1/2|y| or more from all integers,
  * which is more than a product with the inverse is off by: cut, it is the quotient. A division by 0 gives 0. */
 static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, const wide_result result)
@@ -205,7 +215,7 @@ static inline __attribute__((always_inline)) void wide_divide_i32(WIDE_ARGS, con
         const wide_f64 f = __builtin_convertvector(x, wide_f64);
         /* 1/2 with the sign of x. */
         const wide_u64 half = ((wide_u64)f & (uint64_t)1 << 63) | (uint64_t)0x3FE0000000000000u;
-        wide_half z = __builtin_convertvector((f + (wide_f64)half) * inverse, wide_half);
+        wide_half z = wide_cut((f + (wide_f64)half) * inverse);
         if (result != WIDE_QUOTIENT) z = (wide_half)((wide_half_u)x - (wide_half_u)z * (wide_half_u)y);
         if (result == WIDE_MOD) z += ((z != 0) & ((z ^ y) < 0)) & y;
         z &= ~is_zero;
@@ -243,7 +253,7 @@ static void wide_fmod_f32(WIDE_ARGS)
             for (int k = 0; k < WIDE_I64S; k++) to[i + k] = fmodf(a[i + k], b[i + k]);
             continue;
         }
-        const wide_half whole = __builtin_convertvector(z, wide_half);
+        const wide_half whole = wide_cut(z);
         const wide_f64 r = x - __builtin_convertvector(whole, wide_f64) * y;
         p = __builtin_convertvector((wide_f64)((wide_u64)r | ((wide_u64)x & (uint64_t)1 << 63)), wide_short);
         memcpy(to + i, &p, sizeof p);
