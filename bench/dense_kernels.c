@@ -75,11 +75,13 @@ static int show_all;
 
 typedef struct gemm_job {
     gemm_params p;
-    void *scratch;
+    void *scratch, *copied;
 } gemm_job;
 static void gemm_job_run(void *v)
 {
     gemm_job *j = v;
+    if (j->copied) gemm_copy(&j->p, 0, gemm_copy_count(&j->p), j->copied, j->scratch);
+    j->p.copied = j->copied;
     gemm_run(&j->p, 0, gemm_tile_count(&j->p), j->scratch, NULL);
 }
 
@@ -100,7 +102,7 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
     if (!strstr(name, filter)) return;
     gemm_tactic list[GEMM_TACTICS_MAX];
     const gemm_shape s = {
-        .m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw, .is_cut = true, .cache = l2
+        .m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw, .is_whole = true, .cache = l2
     };
     const int count = gemm_tactics(level, &s, list);
     float *a = floats((size_t)(m * k)), *b = floats((size_t)(n * k)), *c = floats((size_t)(m * n));
@@ -126,8 +128,11 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
                               .ldc = n,
                               .epilogue = { .bias = bias, .clip = true, .hi = INFINITY } } };
         j.scratch = aligned_alloc(64, gemm_scratch_size(&j.p) + 64);
+        const size_t copied = gemm_copied_size(&j.p);
+        if (copied) j.copied = aligned_alloc(64, copied);
         time[i] = best_time(gemm_job_run, &j);
         (void)gemm_tactic_print(text[i], sizeof text[i], level, list[i]);
+        free(j.copied);
         free(j.scratch);
         free(packed);
     }

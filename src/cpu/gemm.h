@@ -19,12 +19,17 @@
 
 enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12, GEMM_DIRECT_MAX = 32, GEMM_CUT = 768 };
 
+/* Whether rows of A are copied beside each other before they are multiplied: where they lie in another type, where
+ * their elements are not adjacent, or where their distance is a bad one for a cache. EACH: by every work tile, for
+ * itself. FIRST: once, before all work tiles (gemm_copy). */
+typedef enum gemm_copying { GEMM_COPY_NONE, GEMM_COPY_EACH, GEMM_COPY_FIRST } gemm_copying;
+
 /* How a product is cut. Plain bytes: equal bytes, equal tactic. */
 typedef struct gemm_tactic {
     uint8_t vectors : 4; /* width of a panel of B, in vectors: 1..4                                    */
     uint8_t unit : 4;    /* gemm_unit                                                                  */
     uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
-    uint8_t copy_a : 2; /* 1: rows of A are first copied beside each other (strides that collide)      */
+    uint8_t copy_a : 2; /* gemm_copying                                                                */
     uint8_t cut : 2;    /* 1: K is summed in parts of GEMM_CUT terms at most, through C                */
     uint8_t dot : 2;    /* 1: codes are multiplied with digits of A (codes_dot_set)                    */
     uint8_t ahead : 2;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
@@ -60,6 +65,7 @@ typedef struct gemm_params {
     sinter_dtype a_type;  /* of A in memory; NONE: as the unit's terms. Others need tactic.copy_a */
     const void *a;
     int64_t a_row, a_col; /* strides in elements; a_col != 1 needs tactic.copy_a                */
+    const void *copied;   /* A as gemm_copy left it, for tactic.copy_a FIRST; else NULL         */
     const void *b;        /* packed by gemm_pack, or raw, in the type of the unit's terms (s8)  */
     bool b_raw;           /* B is packed tile by tile into scratch                             */
     int64_t b_row, b_col; /* strides of a raw B                                                */
@@ -79,7 +85,7 @@ typedef struct gemm_shape {
     int64_t a_row, a_col;
     bool b_raw;
     bool is_converted; /* A lies in another type than the unit's terms */
-    bool is_cut;       /* whoever runs it heeds tactic.cut: gemm_run   */
+    bool is_whole;     /* its owner runs it by gemm_copy and gemm_run: K may be cut, and A copied first */
     int64_t line;      /* so many rows of A, and again so many, lie at one distance; 0: all */
     gemm_unit unit;    /* that tactics are listed for                  */
     uint64_t cache;    /* bytes of the L2 cache that their blocks are cut for; 0: not known */
@@ -106,6 +112,12 @@ void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64
 
 /* Bytes of scratch that each worker needs (64-byte aligned), and the number of independent tiles. */
 size_t gemm_scratch_size(const gemm_params *p);
+/* For tactic.copy_a FIRST: bytes of the copy of A, which all workers share (64-byte aligned), and into how many pieces
+ * of rows its making is cut; 0 for other tactics. All pieces are made before any work tile is computed. */
+size_t gemm_copied_size(const gemm_params *p);
+int64_t gemm_copy_count(const gemm_params *p);
+/* Makes pieces [begin, end) of the copy. scratch: gemm_scratch_size. */
+void gemm_copy(const gemm_params *p, int64_t begin, int64_t end, void *copied, void *scratch);
 int64_t gemm_tile_count(const gemm_params *p);
 /* Computes tiles [begin, end). */
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);

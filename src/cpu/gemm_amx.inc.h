@@ -91,10 +91,12 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_sums)(const gem
     _Alignas(64) char copy[2][16][64];
     amx_rows r0 = { .size = t->k * (4 / UNIT_TERMS), .each = 4 * each, .copy = copy[0] }, r1 = r0;
     r1.copy = copy[1];
+    amx_ahead ahead = amx_ahead_of(t, steps, each, wide);
     for (int64_t tap = t->taps; tap > 0; tap--, from += t->rows) {
         amx_rows_begin(&r0, from, rows0);
         if (high > 1) amx_rows_begin(&r1, from + rows0, rows1);
         for (int64_t k = 0; k < steps; k++, b += piece * wide) {
+            amx_ahead_next(&ahead);
             _tile_loadd(6, b, 64);
             amx_rows_next(&r0);
             _tile_loadd(4, r0.at, r0.stride);

@@ -162,22 +162,22 @@ static size_t rows_size(gemm_tactic t, int64_t taps)
 }
 
 /* Bytes of one part of a copied row: whole cache lines. */
-static int64_t copy_plane(const gemm_tile_set *set, int64_t k)
+int64_t gemm_copied_plane(const gemm_tile_set *set, int64_t k)
 {
     return (gemm_words_of(set->terms, set->step, k) + 15) / 16 * 64;
 }
 
 /* Rows of a copied A lie an odd number of cache lines apart, so no two collide in the L1 cache. In bytes. */
-static int64_t copy_stride(const gemm_tile_set *set, int64_t k)
+int64_t gemm_copied_stride(const gemm_tile_set *set, int64_t k)
 {
-    return gemm_parts_of(set) * copy_plane(set, k) | 64;
+    return gemm_parts_of(set) * gemm_copied_plane(set, k) | 64;
 }
 
 /* Bytes of the copies of a register tile's rows. */
 static size_t copy_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k)
 {
-    if (!t.copy_a) return 0;
-    return size_align(size_mul(size_mul((size_t)taps, t.rows), (size_t)copy_stride(set, k)), SCRATCH_ALIGN);
+    if (t.copy_a != GEMM_COPY_EACH) return 0;
+    return size_align(size_mul(size_mul((size_t)taps, t.rows), (size_t)gemm_copied_stride(set, k)), SCRATCH_ALIGN);
 }
 
 /* Panels whose sums are drained at once. */
@@ -230,7 +230,7 @@ static int64_t copied_terms(const gemm_tile_set *set, int64_t k)
 static void rows_fill(const gemm_core *core, int64_t rows, char *to)
 {
     const gemm_tile_set *set = core->set;
-    const int64_t stride = copy_stride(set, core->k), plane = copy_plane(set, core->k);
+    const int64_t stride = gemm_copied_stride(set, core->k), plane = gemm_copied_plane(set, core->k);
     const int64_t term = (int64_t)sizeof(float) / set->terms, left = copied_terms(set, core->k) - core->k;
     to += core->k * term;
     for (int64_t i = 0; i < rows && left; i++, to += stride) {
@@ -242,7 +242,7 @@ static void rows_fill(const gemm_core *core, int64_t rows, char *to)
 static void rows_copy(const gemm_core *core, int32_t rows, const void **from, char *to)
 {
     const gemm_tile_set *set = core->set;
-    const int64_t stride = copy_stride(set, core->k), plane = copy_plane(set, core->k);
+    const int64_t stride = gemm_copied_stride(set, core->k), plane = gemm_copied_plane(set, core->k);
     const int64_t term = (int64_t)sizeof(float) / set->terms, size = core->a_size ? core->a_size : term;
     const int64_t step = core->a_col;
     if (set->split) rows_fill(core, core->taps * rows, to);
@@ -273,6 +273,12 @@ static void rows_copy(const gemm_core *core, int32_t rows, const void **from, ch
         }
         for (int32_t i = 0; i < rows; i++) from[i] = to + i * stride;
     }
+}
+
+void gemm_core_copy(const gemm_core *core, int64_t row, int32_t rows, const void **at, char *to)
+{
+    core->rows(core->source, row, rows, at);
+    rows_copy(core, rows, at, to);
 }
 
 /* The taps from the first to the last that have a row beside the zeros; one at least. */
@@ -323,6 +329,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t a_size = core->a_size ? core->a_size : 4 / core->set->terms;
     const int64_t c_size = core->narrow_c ? 2 : 4, bias_size = e->narrow_bias ? 2 : 4,
                   residual_size = e->narrow_residual ? 2 : 4;
+    const bool is_copied = core->tactic.copy_a == GEMM_COPY_EACH;
     const bool is_whole = e->drain && gemm_unit_is_integer((gemm_unit)core->tactic.unit);
     const int64_t drain_width = drain_panels(core->set, core->tactic) * g->width;
     /* Blocks are cut evenly: products of counts fit, both are bounded by the number of elements in memory. */
@@ -344,8 +351,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         .ldc = e->drain ? drain_ld : core->ldc,
         .ldr = e->ldr,
         .taps = 1,
-        .k = core->tactic.copy_a ? copied_terms(core->set, core->k) : core->k,
-        .plane = core->tactic.copy_a ? copy_plane(core->set, core->k) : core->plane,
+        .k = is_copied ? copied_terms(core->set, core->k) : core->k,
+        .plane = is_copied ? gemm_copied_plane(core->set, core->k) : core->plane,
         .at = core->at,
         .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                  (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
@@ -365,12 +372,12 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             core->rows(core->source, row, rows, rows_at);
             taps_trim(core, rows, rows_at, &tap_begin, &tap_end);
         }
-        if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
+        if (is_copied) rows_copy(core, rows, rows_at, copy);
         t.a = rows_at + tap_begin * rows;
         t.taps = tap_end - tap_begin;
         t.rows = rows;
         t.line = core->step ? core->line + row * core->step * a_size : NULL;
-        t.ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size;
+        t.ahead = is_copied ? 0 : core->a_row * rows * a_size;
         if (core->set->set_up) core->set->set_up(rows, core->k, core->state);
         gemm_tile_fn *const run = tile_fn_of(core, core->tactic.vectors, g->width, &t);
         char *const c = e->drain ? NULL : (char *)core->c + row * core->ldc * c_size;

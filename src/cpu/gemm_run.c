@@ -67,6 +67,19 @@ size_t gemm_scratch_size(const gemm_params *p)
     return size_add(gemm_core_scratch_size(set, p->tactic, 1, p->k, p->epilogue.drain), own);
 }
 
+size_t gemm_copied_size(const gemm_params *p)
+{
+    if (p->tactic.copy_a != GEMM_COPY_FIRST) return 0;
+    const size_t rows = size_mul((size_t)batch_count(p), (size_t)p->m);
+    return size_mul(rows, (size_t)gemm_copied_stride(gemm_set_of(p->isa, p->tactic), p->k));
+}
+
+int64_t gemm_copy_count(const gemm_params *p)
+{
+    if (p->tactic.copy_a != GEMM_COPY_FIRST) return 0;
+    return batch_count(p) * gemm_grid_of(gemm_set_of(p->isa, p->tactic), p->tactic, p->m, p->n).m_tiles;
+}
+
 int64_t gemm_tile_count(const gemm_params *p)
 {
     if (p->codes && p->codes->is_direct) return batch_count(p) * codes_panels(p);
@@ -111,15 +124,48 @@ static matrix_at matrix_of(const gemm_params *p, int64_t batch)
     return m;
 }
 
+/* What multiplies rows of one matrix's A with terms [k, k + terms) of B. Rows are those of A, or of its copy. */
+static gemm_core core_of(const gemm_params *p, const matrix_at *at, int64_t batch, int64_t k, int64_t terms,
+                         const void *copied, dense_rows *rows)
+{
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
+    const int64_t a_size = a_size_of(p);
+    gemm_core core = {
+        .set = set,
+        .tactic = p->tactic,
+        .rows = dense_rows_fill,
+        .source = rows,
+        .m = p->m,
+        .n = p->n,
+        .k = terms,
+        .taps = 1,
+        .a_row = p->a_row,
+        .a_col = p->a_col,
+        .a_size = a_size,
+    };
+    if (copied) {
+        const int64_t stride = gemm_copied_stride(set, p->k), term = (int64_t)sizeof(float) / set->terms;
+        rows->a = (const char *)copied + batch * p->m * stride + k * term;
+        rows->stride = stride;
+        core.a_row = stride / term;
+        core.a_col = 1;
+        core.a_size = term;
+        core.plane = gemm_copied_plane(set, p->k);
+        return core;
+    }
+    (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.unit, p->a_type, &core.load);
+    rows->a = (const char *)p->a + (at->a + k * p->a_col) * a_size;
+    rows->stride = p->a_row * a_size;
+    return core;
+}
+
 /* Block (m_block, n_block) of one matrix, of terms [k, k + terms): what was summed before lies in C. packed: holds B of
  * that block, where B is not packed as a whole. */
 static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t m_block, int64_t n_block,
                       int64_t k, int64_t terms, const float *packed, int32_t *state, void *scratch, void *post_user)
 {
     const matrix_at at = matrix_of(p, batch);
-    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
-    const int64_t b_size = gemm_b_size(set), a_size = a_size_of(p);
-    const dense_rows rows = { .a = (const char *)p->a + (at.a + k * p->a_col) * a_size, .stride = p->a_row * a_size };
+    const int64_t b_size = gemm_b_size(gemm_set_of(p->isa, p->tactic));
     gemm_epilogue e = p->epilogue;
     void *c = (char *)p->c + at.c * (p->narrow_c ? 2 : 4);
     const void *residual = e.residual ? e.residual + at.residual : NULL;
@@ -132,36 +178,20 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         e.clip = false;
         e.post = NULL;
     }
-    gemm_load_fn *load;
-    (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.unit, p->a_type, &load);
-    const gemm_core core = {
-        .set = set,
-        .tactic = p->tactic,
-        .rows = dense_rows_fill,
-        .source = &rows,
-        .m = p->m,
-        .n = p->n,
-        .k = terms,
-        .taps = 1,
-        .a_row = p->a_row,
-        .a_col = p->a_col,
-        .load = load,
-        .a_size = a_size,
-        .b_words = packed ? 0 : gemm_panel_at(g, 1, p->k, p->n, g->panels),
-        .b_depth = packed || terms == p->k ? 0 : p->k,
-        .b_begin = packed ? 0 : k,
-        .b = packed ? (const void *)packed : (const char *)p->b + at.b * b_size,
-        .c = c,
-        .ldc = p->ldc,
-        .narrow_c = p->narrow_c,
-        .bias = k               ? NULL
-                : e.narrow_bias ? (const void *)e.narrow_bias
-                                : (const void *)e.bias,
-        .residual = residual,
-        .epilogue = &e,
-        .batch = batch,
-        .state = state,
-    };
+    dense_rows rows;
+    gemm_core core = core_of(p, &at, batch, k, terms, p->copied, &rows);
+    core.b_words = packed ? 0 : gemm_panel_at(g, 1, p->k, p->n, g->panels);
+    core.b_depth = packed || terms == p->k ? 0 : p->k;
+    core.b_begin = packed ? 0 : k;
+    core.b = packed ? (const void *)packed : (const char *)p->b + at.b * b_size;
+    core.c = c;
+    core.ldc = p->ldc;
+    core.narrow_c = p->narrow_c;
+    if (!k) core.bias = e.narrow_bias ? (const void *)e.narrow_bias : (const void *)e.bias;
+    core.residual = residual;
+    core.epilogue = &e;
+    core.batch = batch;
+    core.state = state;
     gemm_core_block(&core, g, m_block, n_block, packed ? g->panels * n_block / g->n_blocks : 0, scratch, post_user);
 }
 
@@ -209,6 +239,22 @@ static int64_t gemm_parts(const gemm_params *p)
     if (!p->tactic.cut || p->b_raw || p->codes || p->epilogue.drain || p->k <= GEMM_CUT) return 1;
     const int64_t cuts = gemm_cuts((gemm_unit)p->tactic.unit, p->k);
     return cuts ? cuts : 1;
+}
+
+void gemm_copy(const gemm_params *p, int64_t begin, int64_t end, void *copied, void *scratch)
+{
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
+    const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
+    const int64_t stride = gemm_copied_stride(set, p->k);
+    for (int64_t piece = begin; piece < end; piece++) {
+        const int64_t batch = piece / g.m_tiles, i = piece % g.m_tiles;
+        const int64_t row = i * g.rows_small + (i < g.rows_extra ? i : g.rows_extra);
+        const matrix_at at = matrix_of(p, batch);
+        dense_rows rows;
+        const gemm_core core = core_of(p, &at, batch, 0, p->k, NULL, &rows);
+        gemm_core_copy(&core, row, (int32_t)(g.rows_small + (i < g.rows_extra)), scratch,
+                       (char *)copied + (batch * p->m + row) * stride);
+    }
 }
 
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)

@@ -118,6 +118,7 @@ static inline __attribute__((always_inline)) void split_sums(const gemm_tile *t,
         r[i][1] = r[i][0];
         r[i][1].copy = copy[2 * i + 1];
     }
+    amx_ahead ahead = amx_ahead_of(t, steps, each * parts, wide);
     for (int64_t tap = t->taps; tap > 0; tap--, from += t->rows) {
         UNROLL for (int i = 0; i < parts; i++)
         {
@@ -125,6 +126,7 @@ static inline __attribute__((always_inline)) void split_sums(const gemm_tile *t,
             if (high > 1) amx_rows_begin(&r[i][1], from + rows0, rows1);
         }
         for (int64_t k = 0; k < steps; k++, b += wide * column) {
+            amx_ahead_next(&ahead);
             UNROLL for (int i = 0; i < parts * (parts + 1) / 2; i++)
             {
                 const bool new_a = !i || list[i - 1].a != list[i].a, new_b = !i || list[i - 1].b != list[i].b;

@@ -90,7 +90,13 @@ static double amx_cost(const gemm_shape *s, gemm_tactic t, int64_t parts, double
 
 static bool can_cut(const gemm_shape *s)
 {
-    return s->is_cut && gemm_cuts(s->unit, s->k) && s->taps == 1 && !s->b_raw;
+    return s->is_whole && gemm_cuts(s->unit, s->k) && s->taps == 1 && !s->b_raw;
+}
+
+/* Whether A may be copied once, before all work tiles. */
+static bool can_copy_first(const gemm_shape *s)
+{
+    return s->is_whole && s->taps == 1 && !s->b_raw;
 }
 
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
@@ -121,7 +127,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     double extra = tiles * 40.0 + (double)g.m_tiles * passes * (double)(s->taps * t.rows) * 2.0;
     if (t.copy_a) {
         const double each = (s->is_converted ? 0.5 : 0.25) + (s->a_col == 1 ? 0 : 1.25 * set->terms);
-        extra += (double)s->m * deep * passes * each;
+        extra += (double)s->m * deep * (t.copy_a == GEMM_COPY_FIRST ? 1.5 : passes) * each;
     } else if (rows_collide(s, set, t.rows)) {
         extra += step * 0.3;
     }
@@ -134,8 +140,9 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.dot != 0 || t.copy_a > 1 || t.cut > 1 || t.ahead > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.dot != 0 || t.copy_a > GEMM_COPY_FIRST || t.cut > 1 || t.ahead > 1) return "reserved bits are set";
     if (t.cut && !can_cut(s)) return "K is only cut in products of f32 by a packed matrix";
+    if (t.copy_a == GEMM_COPY_FIRST && !can_copy_first(s)) return "A is only copied first in products by a packed matrix";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";
@@ -148,7 +155,7 @@ int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_set_of(isa, t);
     return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m,
-                    t.block_n, t.copy_a ? " copy" : "", t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
+                    t.block_n, t.copy_a == GEMM_COPY_FIRST ? " copy first" : t.copy_a ? " copy" : "", t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
                     gemm_unit_name((gemm_unit)t.unit));
 }
 
@@ -187,7 +194,7 @@ typedef struct candidates {
 } candidates;
 
 /* Keeps the list in order of cost; equal tactics once. */
-static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, gemm_tactic t)
+static void candidates_insert(candidates *c, isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
     for (int i = 0; i < c->count; i++) {
         const gemm_tactic o = c->list[i];
@@ -207,6 +214,15 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
     }
     c->list[at] = t;
     c->cost[at] = cost;
+}
+
+/* The tactic; and where several blocks of columns would each copy the rows, the one that copies them first. */
+static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, gemm_tactic t)
+{
+    candidates_insert(c, isa, s, t);
+    if (!t.copy_a || !can_copy_first(s) || gemm_grid_of(gemm_set_of(isa, t), t, s->m, s->n).n_blocks < 2) return;
+    t.copy_a = GEMM_COPY_FIRST;
+    candidates_insert(c, isa, s, t);
 }
 
 /* Parts of K: panels of one part fill a block, and rows of A stay in L1 meanwhile. Many rows share a block, since each

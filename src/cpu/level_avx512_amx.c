@@ -123,6 +123,34 @@ static inline void amx_rows_next(amx_rows *r)
     r->stride = 64;
 }
 
+/* What a tile prefetches while it multiplies, some of it at each step: what is read of B after it (gemm_tile.next), and
+ * where its results are stored, which may be in no cache. */
+typedef struct amx_ahead {
+    const char *next, *c;
+    int64_t lines;      /* of `next`, a step */
+    int64_t row, pitch; /* of C, in bytes    */
+    int32_t rows, each; /* of C: still to come, and a step */
+} amx_ahead;
+
+static inline amx_ahead amx_ahead_of(const gemm_tile *t, int64_t steps, int64_t words, int wide)
+{
+    const int64_t size = t->flags & GEMM_TILE_NARROW_C ? 2 : 4, all = steps * t->taps;
+    return (amx_ahead){ .next = t->next,
+                        .c = t->c,
+                        .lines = t->next ? words / 4 * gemm_next_lines(16 * wide) : 0,
+                        .row = 16 * wide * size,
+                        .pitch = t->ldc * size,
+                        .rows = t->rows,
+                        .each = all ? (int32_t)((t->rows + all - 1) / all) : 0 };
+}
+
+static inline void amx_ahead_next(amx_ahead *a)
+{
+    for (int32_t i = 0; i < a->each && a->rows; i++, a->rows--, a->c += a->pitch)
+        for (int64_t at = 0; at < a->row; at += 64) __builtin_prefetch(a->c + at);
+    for (int64_t i = 0; i < a->lines; i++, a->next += 64) __builtin_prefetch(a->next, 0, 2);
+}
+
 static inline void bf16_store(uint16_t *p, vec v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)_mm512_cvtneps_pbh(v));

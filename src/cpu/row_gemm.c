@@ -13,7 +13,7 @@
 typedef struct record {
     gemm_params params;
     gemm_codes codes; /* B, where it is in codes */
-    size_t scratch;
+    size_t copied, scratch; /* bytes in the workspace: rows that are copied first, and of each worker */
     row_epilogue epilogue;
 } record;
 
@@ -66,7 +66,7 @@ static gemm_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
                      .taps = 1,
                      .b_raw = !is_packed(p) || p->weight,
                      .is_converted = gemm_unit_splits(unit),
-                     .is_cut = true,
+                     .is_whole = true,
                      .unit = unit };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
@@ -163,9 +163,17 @@ static size_t scratch_max(const problem *p, const tactic *t)
     return size_align(gemm_scratch_size(&g), 64);
 }
 
+/* Of all rows that are copied before they are multiplied. */
+static size_t copied_max(const problem *p, const tactic *t)
+{
+    const gemm_shape s = shape_of(p, AT_MAX, unit_of(t));
+    const gemm_params g = { .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k };
+    return gemm_copied_size(&g);
+}
+
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
-    return size_mul(scratch_max(p, t), threads);
+    return size_add(copied_max(p, t), size_mul(scratch_max(p, t), threads));
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
@@ -275,6 +283,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->codes.is_direct = g->m <= g->tactic.direct;
         g->codes = &r->codes;
     }
+    r->copied = gemm_copied_size(g);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;
 }
@@ -299,10 +308,16 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     gemm_run(&j->g, begin, end, j->workspace + worker * j->r->scratch, j);
 }
 
+static void copy_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    gemm_copy(&j->g, begin, end, j->workspace - j->r->copied, j->workspace + worker * j->r->scratch);
+}
+
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { .g = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
+    job j = { .g = r->params, .r = r, .io = { k->in, k->out }, .workspace = (char *)k->workspace + r->copied };
     j.g.a = k->in[0];
     j.g.b = k->in[1];
     j.g.c = k->out[0];
@@ -314,6 +329,10 @@ static sinter_status run(const kernel_run *k)
         j.g.codes = &j.codes;
     }
     row_gemm_epilogue_run(&r->epilogue, k, post, &j.g.epilogue);
+    if (r->copied) {
+        row_parallel(k, gemm_copy_count(&j.g), copy_body, &j);
+        j.g.copied = k->workspace;
+    }
     row_parallel(k, gemm_tile_count(&j.g), body, &j);
     return SINTER_OK;
 }

@@ -80,6 +80,12 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
         p.b = packed.data;
     }
     guarded scratch = guarded_create(gemm_scratch_size(&p) / sizeof(float), 0);
+    guarded copied = guarded_create(gemm_copied_size(&p) / sizeof(float), 0);
+    if (tactic.copy_a == GEMM_COPY_FIRST) {
+        gemm_copy(&p, 0, gemm_copy_count(&p), copied.data, scratch.data);
+        CHECK(guarded_intact(&copied));
+        p.copied = copied.data;
+    }
     const int64_t tiles = gemm_tile_count(&p), cut = tiles ? numbers_in(r, 0, tiles) : 0;
     post_seen seen = { .y = c.data };
     gemm_run(&p, cut, tiles, scratch.data, &seen);
@@ -117,6 +123,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
     guarded_destroy(&residual);
     guarded_destroy(&packed);
     guarded_destroy(&scratch);
+    guarded_destroy(&copied);
 }
 
 static void product_check_all(const product *s, numbers *r)
@@ -129,7 +136,7 @@ static void product_check_all(const product *s, numbers *r)
                                    .a_row = s->a_turned ? 1 : s->k,
                                    .a_col = s->a_turned ? s->m + 1 : 1,
                                    .b_raw = s->raw,
-                                   .is_cut = true };
+                                   .is_whole = true };
         gemm_tactic list[GEMM_TACTICS_MAX];
         const int count = gemm_tactics(isa, &shape, list);
         CHECK(count >= 1);

@@ -153,6 +153,14 @@ static void product_check(isa_level isa, const product *s, gemm_tactic t, number
         p.b = packed.at;
     }
     ending scratch = ending_create((gemm_scratch_size(&p) + 63) / 64 * 64);
+    ending copied = ending_create(gemm_copied_size(&p));
+    if (t.copy_a == GEMM_COPY_FIRST) {
+        const int64_t pieces = gemm_copy_count(&p), some = numbers_in(r, 0, pieces);
+        gemm_copy(&p, some, pieces, copied.at, scratch.at);
+        gemm_copy(&p, 0, some, copied.at, scratch.at);
+        CHECK(ending_intact(&copied) && ending_intact(&scratch));
+        p.copied = copied.at;
+    }
     const int64_t tiles = gemm_tile_count(&p), cut = tiles ? numbers_in(r, 0, tiles) : 0;
     gemm_run(&p, cut, tiles, scratch.at, &d);
     gemm_run(&p, 0, cut, scratch.at, &d);
@@ -195,7 +203,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic t, number
     CHECK_EQ(bad, 0);
     free(d.c);
     ending_destroy(&a), ending_destroy(&b), ending_destroy(&c), ending_destroy(&bias), ending_destroy(&residual);
-    ending_destroy(&packed), ending_destroy(&scratch);
+    ending_destroy(&packed), ending_destroy(&scratch), ending_destroy(&copied);
 }
 
 /* Units that this machine can run at a level. It is asked once: in a virtual machine that takes long. */
@@ -250,12 +258,17 @@ static void random_products(void)
                                            .a_row = s.a_turned ? 1 : s.k,
                                            .a_col = s.a_turned ? s.m + 1 : 1,
                                            .b_raw = s.raw,
+                                           .is_whole = true,
                                            .unit = (gemm_unit)u,
                                            .is_converted = is_converted((gemm_unit)u, s.a) };
                 gemm_tactic list[GEMM_TACTICS_MAX];
                 const int count = gemm_tactics(isa, &shape, list);
                 CHECK(count >= 1);
                 for (int t = 0; t < count; t++) {
+                    CHECK(gemm_tactic_check(isa, &shape, list[t]) == NULL);
+                    product_check(isa, &s, list[t], &r);
+                    if (!list[t].copy_a || s.raw) continue;
+                    list[t].copy_a = GEMM_COPY_FIRST; /* listed where there are several blocks of columns */
                     CHECK(gemm_tactic_check(isa, &shape, list[t]) == NULL);
                     product_check(isa, &s, list[t], &r);
                 }
@@ -275,10 +288,11 @@ static void every_tile(void)
             for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
                 for (int rows = 1; rows <= set->rows_max[v - 1]; rows++) {
                     product s = product_of((gemm_unit)u, numbers_next(&r), &r);
+                    const bool is_copied = s.a_turned || is_converted((gemm_unit)u, s.a);
                     const gemm_tactic t = { .vectors = (uint8_t)v & 15u,
                                             .unit = (uint8_t)u & 15u,
                                             .rows = (uint8_t)rows,
-                                            .copy_a = s.a_turned || is_converted((gemm_unit)u, s.a),
+                                            .copy_a = is_copied && !s.raw ? GEMM_COPY_FIRST : is_copied,
                                             .ahead = (uint8_t)(rows / 2) & 1u,
                                             .block_m = 1,
                                             .block_n = 1 };
