@@ -64,8 +64,8 @@ size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t t
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user);
 
-/* Copies the rows [row, row + rows) of A to `to`, gemm_copied_stride bytes apart, in the type of the terms: each part of a
- * split row begins gemm_copied_plane bytes behind the part before. Of one tap. at: room for `rows` pointers. */
+/* Copies rows [row, row + rows) of an A with one tap to `to`, gemm_copied_stride bytes apart, in the type of the terms.
+ * Parts of a split row begin gemm_copied_plane bytes apart. at: room for `rows` pointers. */
 void gemm_core_copy(const gemm_core *core, int64_t row, int32_t rows, const void **at, char *to);
 int64_t gemm_copied_stride(const gemm_tile_set *set, int64_t k);
 int64_t gemm_copied_plane(const gemm_tile_set *set, int64_t k);

@@ -140,9 +140,11 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.dot != 0 || t.copy_a > GEMM_COPY_FIRST || t.cut > 1 || t.ahead > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.dot != 0 || t.copy_a > GEMM_COPY_FIRST || t.cut > 1 || t.ahead > 1)
+        return "reserved bits are set";
     if (t.cut && !can_cut(s)) return "K is only cut in products of f32 by a packed matrix";
-    if (t.copy_a == GEMM_COPY_FIRST && !can_copy_first(s)) return "A is only copied first in products by a packed matrix";
+    if (t.copy_a == GEMM_COPY_FIRST && !can_copy_first(s))
+        return "A is only copied first in products by a packed matrix";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";
@@ -153,9 +155,12 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 
 int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
+    static const char *const copies[] = {
+        [GEMM_COPY_NONE] = "", [GEMM_COPY_EACH] = " copy", [GEMM_COPY_FIRST] = " copy first", [3] = ""
+    };
     const gemm_tile_set *set = gemm_set_of(isa, t);
     return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m,
-                    t.block_n, t.copy_a == GEMM_COPY_FIRST ? " copy first" : t.copy_a ? " copy" : "", t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
+                    t.block_n, copies[t.copy_a], t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
                     gemm_unit_name((gemm_unit)t.unit));
 }
 

@@ -12,7 +12,7 @@
 
 typedef struct record {
     gemm_params params;
-    gemm_codes codes; /* B, where it is in codes */
+    gemm_codes codes;       /* B, where it is in codes */
     size_t copied, scratch; /* bytes in the workspace: rows that are copied first, and of each worker */
     row_epilogue epilogue;
 } record;
