@@ -39,7 +39,6 @@ static double rounded_before(const problem *p, sinter_dtype result, double terms
 
 kernel_bound bound_of(const problem *p, kernel_numerics numerics, sinter_dtype result, double terms)
 {
-    const double transforms = numerics == KERNEL_TRANSFORMED ? 16 : 0;
-    const double eps = epsilon(result), grown = (terms + transforms) * growth(numerics);
+    const double eps = epsilon(result), grown = terms * growth(numerics);
     return (kernel_bound){ 4 * eps, eps * (4 + 2 * sqrt(grown)), rounded_before(p, result, grown) };
 }

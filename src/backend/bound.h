@@ -11,8 +11,7 @@
  *             sqrt(variance + epsilon), in data of a size of about 1
  *   size      the root mean square of the sums: of the results where there is no epilogue that bounds them. Rows of
  *             a product and images of a convolution may belong to different requests: each has its own size
- *   growth    1; KERNEL_TRANSFORMED 16 (a sum of larger numbers that cancel), of 16 terms more, since the transforms
- *             round whatever the terms are; KERNEL_RELAXED 1.7e7 (factors of 11 bits)
+ *   growth    1; KERNEL_TRANSFORMED 16 (a sum of larger numbers that cancel), KERNEL_RELAXED 1.7e7 (factors of 11 bits)
  *   eps       the gap of the result's type at 1: f64 1e-15, f32 1.2e-7, f16 1e-3, bf16 8e-3; integers 0
  *   least     what is rounded whatever the result's size: weights of an average of values of about 1 (attention),
  *             positions between pixels (grid_sample: 2 eps of f32 a pixel of the longest axis, for values of about 1),

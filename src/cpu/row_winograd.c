@@ -39,6 +39,9 @@ static winograd_shape shape_of(const problem *p, bool is_max)
     return s;
 }
 
+/* With fewer channels the transforms round more than the contract of so few terms allows. */
+enum { CHANNELS_LEAST = 4 };
+
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
@@ -60,8 +63,8 @@ static const char *reject(const problem *p, const kernel_target *t)
         REJECT_UNLESS(a->pad.at[i] >= 0, "a pad is negative");
     }
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
-    REJECT_UNLESS((x->order[x->rank - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1,
-                  "the input is not channels-last");
+    REJECT_UNLESS(x->dim[1].max >= CHANNELS_LEAST, "has few channels");
+    REJECT_UNLESS(x->order[x->rank - 1] == 1 && !x->is_gapped, "the input is not channels-last");
     const char *why = row_pitch_reject(y);
     if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
