@@ -96,8 +96,8 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
 sinter_status work_update(lowering *l, const work *w, uint32_t *value);
 /* A copy of `value` into the existing value `target` of the same dims. */
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);
-/* The only step that writes `value`, rewritten to write `target` (a strided part of a larger value) where its kernel
- * can. */
+/* The only step that writes `value`, or what `value` is a reshape of, rewritten to write `target` (a strided part of a
+ * larger value) where its kernel can. */
 bool work_redirect(lowering *l, uint32_t value, uint32_t target);
 
 /* Concatenation: inputs are written in place by their producers where they can, else copied to their part. */

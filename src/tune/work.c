@@ -296,17 +296,35 @@ static bool is_same_order(lowering *l, const plan_value *v, const uint8_t *a, co
     return true;
 }
 
+/* The value that is written where `value` lies, and `target` as a value of its shape: `value` itself, or what it is a
+ * reshape of. 0: other views of it are there, too. */
+static uint32_t written_as(lowering *l, uint32_t value, uint32_t target, plan_value *as)
+{
+    const plan_value *v = &l->p->value.at[value];
+    const storage_facts *s = &l->storage.at[v->storage];
+    *as = l->p->value.at[target];
+    if (s->views == 1) return value;
+    const plan_value *w = &l->p->value.at[s->first];
+    dim_table *t = l->p->dims;
+    if (s->views != 2 || s->first == value || w->offset != v->offset || !view_dims_dense_in(t, w, NULL) ||
+        !view_dims_dense_in(t, v, NULL) || dim_product(t, w->dim, w->rank) != dim_product(t, v->dim, v->rank))
+        return 0;
+    const plan_value whole = *as;
+    return view_dims_reshape(t, &whole, w->rank, w->dim, as) ? s->first : 0;
+}
+
 bool work_redirect(lowering *l, uint32_t value, uint32_t target)
 {
     kernel_target machine;
     l->o->backend->target(l->o->device, &machine);
     const uint32_t storage = l->p->value.at[value].storage;
     if (l->p->storage.at[storage].kind != STORAGE_SLAB || !lower_facts(l)) return false;
-    const value_facts *known = &l->value.at[value];
-    if (l->storage.at[storage].views != 1) return false; /* seen through a view too */
-    if (l->storage.at[storage].reads) return false;      /* somebody reads it as it is */
-    plan_step *writer = known->region == l->region && known->writer ? &l->p->step.at[known->writer] : NULL;
-    if (!writer || writer->kind != STEP_KERNEL || writer->count_out != 1 || writer->out[0] != value) return false;
+    if (l->storage.at[storage].reads) return false; /* somebody reads it as it is */
+    plan_value as;
+    const uint32_t written = written_as(l, value, target, &as);
+    const value_facts *known = &l->value.at[written];
+    plan_step *writer = written && known->region == l->region && known->writer ? &l->p->step.at[known->writer] : NULL;
+    if (!writer || writer->kind != STEP_KERNEL || writer->count_out != 1 || writer->out[0] != written) return false;
     const kernel *k = writer->kernel;
     if (k->out_strides == STRIDES_NONE) return false;
     problem *p = ARENA_NEW(l->a, problem, 1);
@@ -316,7 +334,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     *p = *(const problem *)writer->problem;
     *out = p->out[0];
     p->out = out;
-    const plan_value *d = &l->p->value.at[target];
+    const plan_value *d = &as;
     problem_operand as_is = *out;
     work_label(l, d, &as_is);
     const uint8_t *order = as_is.order;
@@ -336,6 +354,13 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     sinter_error error;
     if (l->o->backend->fit && l->o->backend->fit(k, p, &t, &error)) return false;
     *id = target;
+    if (written != value) {
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+        if (!slot) return false;
+        *slot = as;
+        *id = l->p->value.count - 1;
+        l->value.at[written].moved = *id;
+    }
     writer->problem = p;
     writer->out = id;
     l->value.at[value].moved = target;
