@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* FLOATS: of all lines. ROWS: result rows that are
- * one piece of work. TAPS: input rows of a block. DIVISORS: rows of factors of a block. */
+/* FLOATS: of all lines. ROWS: result rows that are one piece of work. TAPS: input rows of a block. DIVISORS: rows of
+ * factors of a block. */
 enum { LINES = 8, FLOATS = 2 * POOL_COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
 
 static int64_t ceil_div(int64_t a, int64_t b)

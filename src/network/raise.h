@@ -34,7 +34,7 @@ void          raise_set(raising *r, sinter_layer *layer, const char *name, int64
 void          raise_set_list(raising *r, sinter_layer *layer, const char *name, const int64_t *at, uint32_t count);
 
 /* raise_slice.c */
-sinter_layer *raise_axes(raising *r);   /* arg: the kind * 8 */
+sinter_layer *raise_axes(raising *r);   /* arg: the kind */
 sinter_layer *raise_slice(raising *r);
 sinter_layer *raise_pad(raising *r);
 sinter_layer *raise_split(raising *r);

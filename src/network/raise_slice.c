@@ -30,8 +30,7 @@ static bool is_there(const raising *r, const char *name, uint32_t input, int64_t
 sinter_layer *raise_axes(raising *r) /* arg: the kind */
 {
     attr_ints axes;
-    if (r->version >= 13)
-        return raise_shaped(r, 2, 2, 1, "") ? raise_make(r, (sinter_layer_kind)(r->arg >> 3), 2) : NULL;
+    if (r->version >= 13) return raise_shaped(r, 2, 2, 1, "") ? raise_make(r, (sinter_layer_kind)r->arg, 2) : NULL;
     if (!raise_shaped(r, 1, 1, 1, "axes") || !list_of(r, "axes", 1, 13, &axes) || !r->in[0]) return NULL;
     const int64_t count = axes.count;
     int64_t *kept = ARENA_NEW(&r->s->net->a, int64_t, axes.count + 1); /* weights are not copied */
@@ -42,7 +41,7 @@ sinter_layer *raise_axes(raising *r) /* arg: the kind */
     raise_set_list(r, constant, "shape", &count, 1);
     if (!constant || network_set_weights(constant, r->s->e, "weights", &w)) return NULL;
     sinter_network_tensor *in[2] = { r->in[0], constant->out[0] };
-    return network_make(r->s->net, r->s->e, (sinter_layer_kind)(r->arg >> 3), in, 2, 0);
+    return network_make(r->s->net, r->s->e, (sinter_layer_kind)r->arg, in, 2, 0);
 }
 
 /* A bound of a slice of an axis of size n. */
