@@ -65,7 +65,7 @@ static uint32_t power_encode(const small_float *f, double value, bool saturate)
 
 /* One rounding to nearest even: the magnitude is counted in units of the last place of its binade, and a carry out of
  * the mantissa lands in the exponent by itself. */
-static uint32_t small_encode(const small_float *f, double value, bool saturate)
+static inline uint32_t small_encode(const small_float *f, double value, bool saturate)
 {
     if (f->is_power) return power_encode(f, value, saturate);
     const uint32_t sign = signbit(value) ? 1u << f->sign_bit : 0;
@@ -76,13 +76,15 @@ static uint32_t small_encode(const small_float *f, double value, bool saturate)
     const uint32_t over = f->inf ? sign | f->inf : f->is_unsigned_zero ? f->nan : sign | f->nan;
     const bool clamps = saturate || (f->inf == 0 && f->nan == 0);
     if (isinf(value)) return clamps ? sign | f->max : over;
-    const double size = fabs(value);
-    if (size == 0) return f->is_unsigned_zero ? 0 : sign;
-    const int exponent_min = 1 - f->bias;
-    const int exponent_own = ilogb(size);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const int exponent_min = 1 - f->bias, exponent_own = (int)(bits >> 52 & 0x7ff) - 1023;
     const int exponent = exponent_own < exponent_min ? exponent_min : exponent_own;
-    const int64_t units = (int64_t)nearbyint(ldexp(size, f->mantissa - exponent));
-    const int64_t code = ((int64_t)(exponent - exponent_min) << f->mantissa) + units;
+    const uint64_t mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)(exponent_own > -1023) << 52;
+    /* Below half of the least code all is zero, denormal doubles, too. */
+    const int lost = 52 - f->mantissa + exponent - exponent_own, drop = lost < 54 ? lost : 54;
+    const uint64_t units = (mantissa + ((uint64_t)1 << (drop - 1)) - 1 + (mantissa >> drop & 1)) >> drop;
+    const int64_t code = ((int64_t)(exponent - exponent_min) << f->mantissa) + (int64_t)units;
     if (code > (int64_t)f->max) return clamps ? sign | f->max : over;
     return code == 0 && f->is_unsigned_zero ? 0 : sign | (uint32_t)code;
 }

@@ -7,6 +7,8 @@
  * branches fits the rest of the model. */
 #include "ir/graph.h"
 
+#include <math.h>
+
 enum {
     ARGS_MAX = 16,
     FREE_SIZE = 1 << 20, /* results of so many bytes are always computed, */
@@ -29,62 +31,125 @@ static bool is_wide(sinter_dtype t)
     return t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
 }
 
-/* One row of a product of f32, and of numbers of at most 8 bits that are dequantised: `value` is of each of their
- * codes. at: where the row begins in each operand, stride: of its elements. */
-static void multiply_row(const view *x, const int64_t *at, const int64_t *stride, float *y, int64_t count)
+/* The rows of a node's operands and of its result that have one place on all axes but the last. */
+typedef struct rows {
+    const view *x;            /* as broadcast to the result */
+    const double *value;      /* of each code of 8 bits or fewer, where there are such */
+    int64_t at[3], stride[3]; /* of each operand: where the row begins, and from element to element */
+    view *out;
+    int64_t first, count; /* of the result */
+} rows;
+typedef void (*rows_function)(const rows *r);
+
+static double f32_at(const rows *r, uint32_t input, int64_t i)
 {
-    const float *a = (const float *)x[0].data + at[0], *b = (const float *)x[1].data + at[1];
-    for (int64_t i = 0; i < count; i++) y[i] = (float)((double)a[i * stride[0]] * (double)b[i * stride[1]]);
+    return (double)((const float *)r->x[input].data)[r->at[input] + i * r->stride[input]];
 }
 
-static uint32_t code_at(const view *x, int64_t index)
+static void multiply_row(const rows *r)
 {
+    float *y = (float *)r->out->data + r->first;
+    for (int64_t i = 0; i < r->count; i++) y[i] = (float)(f32_at(r, 0, i) * f32_at(r, 1, i));
+}
+
+static void abs_row(const rows *r)
+{
+    float *y = (float *)r->out->data + r->first;
+    for (int64_t i = 0; i < r->count; i++) y[i] = (float)fabs(f32_at(r, 0, i));
+}
+
+static void f16_row(const rows *r)
+{
+    uint16_t *y = (uint16_t *)r->out->data + r->first;
+    for (int64_t i = 0; i < r->count; i++) y[i] = dtype_f16_of_f64(f32_at(r, 0, i));
+}
+
+static void bf16_row(const rows *r)
+{
+    uint16_t *y = (uint16_t *)r->out->data + r->first;
+    for (int64_t i = 0; i < r->count; i++) y[i] = dtype_bf16_of_f64(f32_at(r, 0, i));
+}
+
+static double code_value(const rows *r, uint32_t input, int64_t i)
+{
+    const view *x = &r->x[input];
+    const int64_t index = r->at[input] + i * r->stride[input];
     const uint8_t *at = x->data;
     const uint32_t bits = (uint32_t)sinter_dtype_bits(x->dtype); /* 8, 4 or 2 */
-    if (bits == 8) return at[index];
+    if (bits == 8) return r->value[at[index]];
     const int64_t bit = index * bits;
-    return (uint32_t)at[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+    return r->value[(uint32_t)at[bit / 8] >> (bit % 8) & ((1u << bits) - 1)];
 }
 
-static void dequantize_row(const view *x, const double *value, const int64_t *at, const int64_t *stride, view *out,
-                           int64_t first, int64_t count)
+static void dequantize_row(const rows *r)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t from = at[1] + i * stride[1];
-        const double zero = x[2].data ? value[code_at(&x[2], at[2] + i * stride[2])] : 0,
-                     scale = x[1].dtype == SINTER_DTYPE_F32 ? (double)((const float *)x[1].data)[from]
-                                                            : view_load_f64(&x[1], from),
-                     y = (value[code_at(&x[0], at[0] + i * stride[0])] - zero) * scale;
-        if (out->dtype == SINTER_DTYPE_F32) ((float *)out->data)[first + i] = (float)y;
-        else view_store_f64(out, first + i, y);
+    for (int64_t i = 0; i < r->count; i++) {
+        const double zero = r->x[2].data ? code_value(r, 2, i) : 0,
+                     scale = r->x[1].dtype == SINTER_DTYPE_F32 ? f32_at(r, 1, i)
+                                                               : view_load_f64(&r->x[1], r->at[1] + i * r->stride[1]),
+                     y = (code_value(r, 0, i) - zero) * scale;
+        if (r->out->dtype == SINTER_DTYPE_F32) ((float *)r->out->data)[r->first + i] = (float)y;
+        else view_store_f64(r->out, r->first + i, y);
     }
 }
 
-/* Weights are large and what is folded into them is a scale: f32 products and dequantised numbers along rows, as the
- * reference computes them (in double, rounded once), without its indirection. False: not one of these. */
+/* To integers of 8 bits. */
+static void quantize_row(const rows *r)
+{
+    int64_t low, high;
+    dtype_int_range(r->out->dtype, &low, &high);
+    for (int64_t i = 0; i < r->count; i++) {
+        const double q = nearbyint((double)(float)(f32_at(r, 0, i) / f32_at(r, 1, i))) + code_value(r, 2, i);
+        const int64_t beyond = q >= (double)high ? high : low; /* of NaN: the lowest */
+        ((int8_t *)r->out->data)[r->first + i] = (int8_t)(q > (double)low && q < (double)high ? (int64_t)q : beyond);
+    }
+}
+
+/* Weights are large, and little else is folded into them: scales, magnitudes, narrower types. They are computed along
+ * rows as the reference computes them (in double, rounded once), without its indirection. NULL: not one of these. */
+static rows_function rows_of(op_id op, const view *in, const view *out)
+{
+    const bool is_f32 = in[0].dtype == SINTER_DTYPE_F32;
+    if (op == OP_dequantize)
+        return is_packed(in[0].dtype) && is_wide(in[1].dtype) && is_wide(out->dtype) ? dequantize_row : NULL;
+    if (op == OP_quantize)
+        return is_f32 && in[1].dtype == SINTER_DTYPE_F32 && sinter_dtype_bits(out->dtype) == 8 &&
+                       dtype_is_int(out->dtype)
+                   ? quantize_row
+                   : NULL;
+    if (op == OP_cast && is_f32)
+        return out->dtype == SINTER_DTYPE_F16 ? f16_row : out->dtype == SINTER_DTYPE_BF16 ? bf16_row : NULL;
+    if (!is_f32 || out->dtype != SINTER_DTYPE_F32) return NULL;
+    if (op == OP_mul) return multiply_row;
+    return op == OP_abs ? abs_row : NULL;
+}
+
 static bool compute_rows(const ir_node *n, const view *in, view *out)
 {
-    const bool is_mul = n->op == OP_mul && in[0].dtype == SINTER_DTYPE_F32 && out->dtype == SINTER_DTYPE_F32;
-    const bool is_dequantize =
-        n->op == OP_dequantize && is_packed(in[0].dtype) && is_wide(in[1].dtype) && is_wide(out->dtype);
-    if (!(is_mul || is_dequantize) || out->rank < 1) return false;
+    const rows_function compute = out->rank ? rows_of(n->op, in, out) : NULL;
+    if (!compute) return false;
     view x[3] = { { 0 } };
-    for (uint32_t i = 0; i < n->count_in; i++)
-        if (!view_broadcast(&in[i], out->rank, out->dim, &x[i])) return false;
     double value[256];
+    rows r = { .x = x, .value = value, .out = out };
     const uint32_t last = out->rank - 1;
-    const int64_t stride[3] = { x[0].stride[last], x[1].stride[last], x[2].stride[last] }, count = out->dim[last];
-    for (uint32_t i = 0; i < COUNT_OF(value) && is_dequantize; i++) {
-        const uint8_t code = (uint8_t)i;
-        value[i] = dtype_load_f64(in[0].dtype, &code, 0);
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (!view_broadcast(&in[i], out->rank, out->dim, &x[i])) return false;
+        r.stride[i] = x[i].stride[last];
     }
-    int64_t index[SINTER_RANK_MAX], first = 0;
-    for (bool more = view_first(out->dim, last, index); more; more = view_next(out->dim, last, index), first += count) {
-        int64_t at[3] = { 0 };
-        for (uint32_t i = 0; i < n->count_in; i++)
-            for (uint32_t k = 0; k < last; k++) at[i] += index[k] * x[i].stride[k];
-        if (is_mul) multiply_row(x, at, stride, (float *)out->data + first, count);
-        else dequantize_row(x, value, at, stride, out, first, count);
+    const sinter_dtype codes = is_packed(in[0].dtype) ? in[0].dtype : out->dtype;
+    for (uint32_t i = 0; i < COUNT_OF(value) && is_packed(codes); i++) {
+        const uint8_t code = (uint8_t)i;
+        value[i] = dtype_load_f64(codes, &code, 0);
+    }
+    r.count = out->dim[last];
+    int64_t index[SINTER_RANK_MAX];
+    for (bool more = view_first(out->dim, last, index); more; more = view_next(out->dim, last, index)) {
+        for (uint32_t i = 0; i < n->count_in; i++) {
+            r.at[i] = 0;
+            for (uint32_t k = 0; k < last; k++) r.at[i] += index[k] * x[i].stride[k];
+        }
+        compute(&r);
+        r.first += r.count;
     }
     return true;
 }

@@ -275,16 +275,21 @@ static bool attention_gate(grow *g, const gop *op)
     return grow_end(g, finish(g, op, in, has_rate ? 4 : 3), has_rate ? 2 : 1) != G_NONE;
 }
 
+/* The gate jumps where the product of key and query passes 0, and sums in another order give 0 or next to it. So all terms
+ * of a product have one sign. */
 static bool engram(grow *g, const gop *op)
 {
-    const int64_t count = grow_between(g, 1, 3), size = grow_between(g, 1, 5);
+    const int64_t count = grow_between(g, 1, 3), size = grow_between(g, 1, 5), norm[2] = { count, size };
     const gsize d[4] = { grow_size(g), grow_size(g), gsize_of(count), gsize_of(size) }, v[3] = { d[0], d[1], d[3] };
     const bool has_normed = grow_one_in(g, 2);
-    const uint32_t in[6] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4),
-                             grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+    const double sign = grow_one_in(g, 2) ? -1 : 1;
+    const gfill key = { sign < 0 ? -4 : 0.25, sign < 0 ? -0.25 : 4, 0, grow_below(g, 9999) },
+                query = { 0.25, 4, 0, grow_below(g, 9999) };
+    const uint32_t in[6] = { grow_leaf(g, SINTER_DTYPE_F32, d, 4, false, key),
+                             grow_leaf(g, SINTER_DTYPE_F32, d, 4, false, query),
                              grow_shaped(g, SINTER_DTYPE_F32, v, 3),
-                             weight(g, count, size, 2),
-                             weight(g, count, size, 2),
+                             scales(g, norm, 2),
+                             scales(g, norm, 2),
                              weight(g, count, size, 2) };
     return grow_end(g, finish(g, op, in, has_normed ? 6 : 5), has_normed ? 2 : 1) != G_NONE;
 }
