@@ -10,6 +10,7 @@ from ._host_device import (address_of, begin_capture, captures, device, end_capt
                            total_memory)
 
 NAME = "cuda"
+VERSIONS = {"cuda-python": "12.0.0", "cuda-bindings": "12.0.0"}
 
 
 class cudaError_t(enum.IntEnum):
@@ -91,6 +92,10 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_UNKNOWN = 999
 
 
+CUctx_flags = enum.IntEnum("CUctx_flags", {"CU_CTX_" + name: value for name, value in {
+    "SCHED_AUTO": 0, "SCHED_SPIN": 1, "SCHED_YIELD": 2, "SCHED_BLOCKING_SYNC": 4, "MAP_HOST": 8, "LMEM_RESIZE_TO_MAX": 16}.items()})
+CUstream_flags = enum.IntEnum("CUstream_flags", {"CU_STREAM_DEFAULT": 0, "CU_STREAM_NON_BLOCKING": 1})
+CUevent_flags = enum.IntEnum("CUevent_flags", {"CU_EVENT_DEFAULT": 0, "CU_EVENT_BLOCKING_SYNC": 1, "CU_EVENT_DISABLE_TIMING": 2})
 OK, BAD, NO_HANDLE = cudaError_t.cudaSuccess, cudaError_t.cudaErrorInvalidValue, cudaError_t.cudaErrorInvalidResourceHandle
 handles = {}
 
@@ -283,6 +288,98 @@ def cudaGraphExecDestroy(graphExec):
     return cudaStreamDestroy(graphExec)
 
 
+# ---- pools of memory ----
+
+class cudaMemAllocationType(enum.IntEnum):
+    cudaMemAllocationTypeInvalid = 0
+    cudaMemAllocationTypePinned = 1
+
+
+class cudaMemAllocationHandleType(enum.IntEnum):
+    cudaMemHandleTypeNone = 0
+    cudaMemHandleTypePosixFileDescriptor = 1
+
+
+class cudaMemLocationType(enum.IntEnum):
+    cudaMemLocationTypeInvalid = 0
+    cudaMemLocationTypeDevice = 1
+    cudaMemLocationTypeHost = 2
+
+
+class cudaMemPoolAttr(enum.IntEnum):
+    cudaMemPoolReuseFollowEventDependencies = 1
+    cudaMemPoolReuseAllowOpportunistic = 2
+    cudaMemPoolReuseAllowInternalDependencies = 3
+    cudaMemPoolAttrReleaseThreshold = 4
+    cudaMemPoolAttrReservedMemCurrent = 5
+    cudaMemPoolAttrReservedMemHigh = 6
+    cudaMemPoolAttrUsedMemCurrent = 7
+    cudaMemPoolAttrUsedMemHigh = 8
+
+
+class cudaMemLocation:
+    def __init__(self):
+        self.type, self.id = cudaMemLocationType.cudaMemLocationTypeInvalid, 0
+
+
+class cudaMemPoolProps:
+    def __init__(self):
+        self.allocType, self.handleTypes = cudaMemAllocationType.cudaMemAllocationTypePinned, cudaMemAllocationHandleType.cudaMemHandleTypeNone
+        self.location, self.maxSize, self.usage = cudaMemLocation(), 0, 0
+
+
+POOL = 1                                            # the device's own pool, which is always there
+
+
+def pool_of(pool):
+    """The attributes of a pool; None: there is no such pool. A pool has no memory of its own: allocations are the device's."""
+    if int(pool) == POOL:
+        return handles.setdefault(POOL, {})
+    found = handles.get(int(pool))
+    return found if isinstance(found, dict) else None
+
+
+def cudaMemPoolCreate(poolProps):
+    return OK, handle({})
+
+
+def cudaMemPoolDestroy(memPool):
+    return (BAD,) if int(memPool) == POOL or pool_of(memPool) is None else cudaStreamDestroy(memPool)
+
+
+def cudaMemPoolSetAttribute(memPool, attr, value):
+    if pool_of(memPool) is None:
+        return (BAD,)
+    pool_of(memPool)[int(attr)] = int(value)
+    return (OK,)
+
+
+def cudaMemPoolGetAttribute(memPool, attr):
+    found = pool_of(memPool)
+    used = int(attr) >= cudaMemPoolAttr.cudaMemPoolAttrReservedMemCurrent
+    return (BAD, 0) if found is None else (OK, device.used() if used else found.get(int(attr), 0))
+
+
+def cudaMemPoolTrimTo(memPool, minBytesToKeep):
+    return (BAD if pool_of(memPool) is None else OK,)
+
+
+def cudaMallocFromPoolAsync(size, memPool, stream):
+    return (BAD, 0) if pool_of(memPool) is None else cudaMalloc(size)
+
+
+def cudaDeviceGetDefaultMemPool(device):
+    return OK, POOL
+
+
+def cudaDeviceGetMemPool(device):
+    return OK, POOL
+
+
+def cudaDeviceSetMemPool(device, memPool):
+    return (BAD if pool_of(memPool) is None else OK,)
+
+
 # ---- events, devices ----
 
 
@@ -421,7 +518,7 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
           "cuStreamIsCapturing": cudaStreamIsCapturing, "cuGraphInstantiate": cudaGraphInstantiate, "cuGraphLaunch": cudaGraphLaunch,
           "cuGraphUpload": cudaGraphUpload, "cuGraphDestroy": cudaGraphDestroy, "cuGraphExecDestroy": cudaGraphExecDestroy,
           "cuMemAllocAsync": cudaMallocAsync, "cuMemFreeAsync": cudaFreeAsync, "cuMemAllocManaged": cudaMallocManaged,
-          "cuMemHostAlloc": cudaHostAlloc, "cuMemHostRegister": cudaHostRegister, "cuMemHostUnregister": cudaHostUnregister,
+          "cuMemHostGetDevicePointer": cudaHostGetDevicePointer, "cuMemHostAlloc": cudaHostAlloc, "cuMemHostRegister": cudaHostRegister, "cuMemHostUnregister": cudaHostUnregister,
           "cuMemsetD8": cudaMemset, "cuMemsetD8Async": cudaMemsetAsync, "cuCtxGetCurrent": lambda: (0, next(iter(handles), 0)),
           "cuCtxPushCurrent": lambda context: (0,), "cuCtxPopCurrent": lambda: (0, 0), "cuDevicePrimaryCtxRelease": lambda d: (0,),
           "cuDeviceGetName": lambda length, d: (0, b"host (sinter)"), "cuDeviceTotalMem": lambda d: (0, total_memory()),
@@ -455,6 +552,10 @@ def modules():
     for module in (runtime, driver):
         module.__getattr__ = missing_from(module.__name__)
     driver.CUresult, driver.CUdevice_attribute = CUresult, CUdevice_attribute
+    driver.CUctx_flags, driver.CUstream_flags, driver.CUevent_flags = CUctx_flags, CUstream_flags, CUevent_flags
+    driver.CU_MEMHOSTALLOC_PORTABLE, driver.CU_MEMHOSTALLOC_DEVICEMAP, driver.CU_MEMHOSTALLOC_WRITECOMBINED = 1, 2, 4
+    driver.CU_MEMHOSTREGISTER_PORTABLE, driver.CU_MEMHOSTREGISTER_DEVICEMAP = 1, 2
+    driver.cuuint32_t = driver.cuuint64_t = runtime.cudaMemPool_t = int
     for name in ("CUdevice", "CUdeviceptr", "CUstream", "CUevent", "CUcontext", "CUmodule", "CUfunction"):
         setattr(driver, name, int)
     nvrtc.nvrtcResult, nvrtc.nvrtcVersion = nvrtcResult, lambda: (nvrtcResult.NVRTC_SUCCESS, 12, 0)

@@ -9,6 +9,7 @@ from ._host_device import address_of, device, now, numbers, total_memory
 from ._shim_cudart import HOST_VALUES, CUdevice_attribute, missing_from
 
 NAME = "pycuda"
+VERSIONS = {"pycuda": "2024.1"}
 
 
 device_attribute = enum.IntEnum("device_attribute", {m.name[len("CU_DEVICE_ATTRIBUTE_"):]: m.value for m in CUdevice_attribute})
@@ -349,8 +350,45 @@ class GPUArray:
     def ravel(self):
         return self.reshape(self.size)
 
+    def _array(self):
+        """The elements where they lie."""
+        from ctypes import c_char
+        return numpy().frombuffer((c_char * max(self.nbytes, 1)).from_address(self.ptr), self.dtype, self.size).reshape(self.shape)
+
+    def __getitem__(self, index):
+        """A part shares the memory where its elements lie without gaps; others are refused, as most functions of pycuda refuse them."""
+        index = index if isinstance(index, tuple) else (index,)
+        whole = self._array()
+        part = whole[index if Ellipsis in index else (*index, Ellipsis)]
+        if not part.flags.c_contiguous or part.size and not numpy().may_share_memory(part, whole):
+            raise ValueError("only a part of an array without gaps is taken here: use get()[index]")
+        made = GPUArray(part.shape, self.dtype, base=part.__array_interface__["data"][0] if part.size else self.ptr)
+        made.owner = self
+        return made
+
+    def __setitem__(self, index, value):
+        self._array()[index] = value.get() if isinstance(value, GPUArray) else value
+
     def __repr__(self):
         return repr(self.get())
+
+
+def calculation(name, is_in_place):
+    """An operator of arrays, as NumPy has it."""
+    def apply(self, *others):
+        others = [other._array() if isinstance(other, GPUArray) else other for other in others]
+        if not is_in_place:
+            return to_gpu(getattr(self._array(), name)(*others))
+        self.set(numpy().asarray(getattr(self._array(), name.replace("__i", "__", 1))(*others), self.dtype))
+        return self
+    return apply
+
+
+for sign in "add sub mul truediv pow mod floordiv".split():
+    for prefix in "", "r", "i":
+        setattr(GPUArray, f"__{prefix}{sign}__", calculation(f"__{prefix}{sign}__", prefix == "i"))
+for sign in "neg abs eq ne lt le gt ge".split():
+    setattr(GPUArray, f"__{sign}__", calculation(f"__{sign}__", False))
 
 
 def to_gpu(ary, allocator=None):

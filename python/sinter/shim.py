@@ -7,8 +7,12 @@
 The names tensorrt, pycuda and cuda are sinter's from then on. Where engines are built for the CPU, memory of the device is
 memory of the host."""
 import importlib.abc
+import importlib.machinery
+import importlib.metadata
 import importlib.util
+import os
 import sys
+import types
 
 
 def is_host():
@@ -18,40 +22,101 @@ def is_host():
 
 def install():
     """Registers the modules."""
-    from . import _shim_cudart, _shim_pycuda, tensorrt
-    sys.modules["tensorrt"] = sys.modules["tensorrt.tensorrt"] = tensorrt
-    for name in ("tensorrt_bindings", "tensorrt_dispatch", "tensorrt_lean"):
-        sys.modules[name] = tensorrt
+    from . import _library, _shim_cudart, _shim_pycuda, tensorrt
+    plugin_library = types.ModuleType("tensorrt.plugin._lib")
+    plugin_library.QDP_REGISTRY = tensorrt.plugin.ById()
+    for name in ("tensorrt", "tensorrt_bindings", "tensorrt_dispatch", "tensorrt_lean"):
+        sys.modules[name] = sys.modules[name + ".tensorrt"] = tensorrt
+        sys.modules[name + ".plugin"], sys.modules[name + ".plugin._lib"] = tensorrt.plugin, plugin_library
     tensorrt.tensorrt = tensorrt
-    sys.modules["tensorrt.plugin"] = tensorrt.plugin
+    libraries = sys.modules["tensorrt_libs"] = types.ModuleType("tensorrt_libs")        # whose folder scripts ask for
+    libraries.__path__ = [os.path.dirname(_library.path)]
+    libraries.__spec__ = importlib.machinery.ModuleSpec("tensorrt_libs", None, is_package=True)
+    versions = {name: tensorrt.__version__ for name in ("tensorrt", "tensorrt-bindings")}
     for module in (_shim_pycuda, _shim_cudart):
         top = module.NAME
         if is_host() or importlib.util.find_spec(top) is None:
             if not is_host():
                 raise ImportError(f"{top} is not installed, and its place is only taken where engines run on the CPU "
                                   "(SINTER_TENSORRT_DEVICE=cpu)")
-            sys.modules.update(module.modules())
+            made = module.modules()
+            for name, each in made.items():              # find_spec() of a script finds them
+                each.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=hasattr(each, "__path__"))
+            sys.modules.update(made)
             AbsentModules.TOPS.add(top)
+            versions.update(module.VERSIONS)
     if AbsentModules.TOPS and AbsentModules not in sys.meta_path:
         sys.meta_path.insert(0, AbsentModules)
+    sys.meta_path = [finder for finder in sys.meta_path if not isinstance(finder, Versions)] + [Versions(versions)]
+    open_libraries(tensorrt.__version__)
     if is_host():
-        host_libcudart()
         if HostMemoryForPolygraphy.NAME not in sys.modules:
             sys.meta_path.insert(0, HostMemoryForPolygraphy())
 
 
-def host_libcudart():
-    """Scripts that open libcudart by ctypes get the host's functions, too."""
+def open_libraries(version):
+    """Scripts that open TensorRT's libraries by ctypes get what such scripts call; on the host libcudart's functions, too. Only the
+    lean runtime's library stays absent: there is none."""
     import ctypes
-    import os
     from ._shim_cudart import Library
 
     class CDLL(ctypes.CDLL):
         def __new__(cls, name=None, *arguments, **keywords):
-            is_cudart = isinstance(name, (str, os.PathLike)) and os.path.basename(os.fspath(name)).startswith("libcudart.")
-            return Library() if is_cudart else super().__new__(cls)
+            file = os.path.basename(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else ""
+            stem = file.partition(".so")[0]
+            if stem == "libcudart" and is_host():
+                return Library()
+            return InferLibrary(stem, version) if stem in InferLibrary.STEMS and file != stem else super().__new__(cls)
     if ctypes.CDLL.__module__ != __name__:
         ctypes.CDLL = ctypes.cdll._dlltype = CDLL
+
+
+class InferLibrary:
+    """libnvinfer and its companions, for callers that open them by ctypes: they are loaded with sinter already."""
+    STEMS = "libnvinfer", "libnvinfer_plugin", "libnvonnxparser"
+
+    def __init__(self, stem, version):
+        self._name = stem
+        major, minor, patch = map(int, version.split(".")[:3])
+        number = major * 10000 + minor * 100 + patch
+        # A function, and not a method: callers set its argtypes and restype.
+        functions = {"getInferLibVersion": lambda: number if major >= 10 else major * 1000 + minor * 100 + patch,
+                     "getInferLibMajorVersion": lambda: major, "getInferLibMinorVersion": lambda: minor,
+                     "getInferLibPatchVersion": lambda: patch} if stem == "libnvinfer" else \
+            {"initLibNvInferPlugins": lambda logger, namespace: True} if stem == "libnvinfer_plugin" else {"getNvOnnxParserVersion": lambda: 100}
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"{self._name} has no {name} here: use the module tensorrt, or sinter/compat's headers in C++ (docs/cpp.md)")
+
+
+class Versions(importlib.metadata.DistributionFinder):
+    """Tells importlib.metadata the versions of the packages that are stood in for."""
+
+    def __init__(self, versions):
+        self.versions = versions
+
+    def find_spec(self, name, path=None, target=None):
+        return None
+
+    def find_distributions(self, context):
+        wanted = (context.name or "").lower().replace("_", "-")
+        return [Version(name, number) for name, number in self.versions.items() if not wanted or name == wanted]
+
+
+class Version(importlib.metadata.Distribution):
+    """A package that has a name and a version, and no files."""
+
+    def __init__(self, package, number):
+        self.text = f"Metadata-Version: 2.1\nName: {package}\nVersion: {number}\n"
+
+    def read_text(self, filename):
+        return self.text if filename == "METADATA" else None
+
+    def locate_file(self, path):
+        return path
 
 
 class AbsentModules(importlib.abc.MetaPathFinder):
@@ -98,7 +163,6 @@ def main():
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        import os
         sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
         runpy.run_path(arguments[0], run_name="__main__")
     return 0

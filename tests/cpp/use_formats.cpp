@@ -397,9 +397,10 @@ static void functions_of_a_library()
     const owned<IRuntime> runtime(static_cast<IRuntime *>(createInferRuntime_INTERNAL(log, NV_TENSORRT_VERSION)));
     CHECK(!parser->parseFromFile("no such file", 0) && parser->getNbErrors() == 1 && runtime->getLogger() == log);
     const owned<ICudaEngine> engine = Model(2).build();
-    const owned<IRefitter> refitter(
-        static_cast<IRefitter *>(createInferRefitter_INTERNAL(engine.get(), log, NV_TENSORRT_VERSION)));
-    CHECK(refitter != nullptr);
+    CHECK(!engine->isRefittable() && !createInferRefitter_INTERNAL(engine.get(), log, NV_TENSORRT_VERSION));
+    CHECK(logger.has("not refittable"));
+    CHECK(getBuilderPluginRegistry(EngineCapability::kSTANDARD) == getPluginRegistry() && !setInternalLibraryPath("lib"));
+    CHECK(getNvOnnxParserVersion() == NV_ONNX_PARSER_VERSION);
 }
 
 static void refusals()

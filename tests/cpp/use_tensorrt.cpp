@@ -296,6 +296,10 @@ static void digits(const std::string &path, const std::vector<float> &image)
 
     /* Weights of zeros: all scores are equal. */
     owned<IRefitter> refitter(createInferRefitter(*engine, logger));
+    using parser_refitter = nvonnxparser::IParserRefitter;
+    ILogger *const log = &logger;
+    CHECK(std::unique_ptr<parser_refitter>(static_cast<parser_refitter *>(
+              createNvOnnxParserRefitter_INTERNAL(refitter.get(), log, NV_ONNX_PARSER_VERSION))) != nullptr);
     const int32_t count = refitter->getAllWeights(0, nullptr);
     std::vector<const char *> names(static_cast<size_t>(count));
     refitter->getAllWeights(count, names.data());

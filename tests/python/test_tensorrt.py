@@ -257,7 +257,6 @@ def test_engine():
     assert engine.get_tensor_location("image") == trt.TensorLocation.DEVICE and engine.get_tensor_format("image") == trt.TensorFormat.LINEAR
     assert engine.num_layers > 3 and engine.device_memory_size > 0 and engine.num_optimization_profiles == 1
     assert engine.get_engine_stat(trt.EngineStat.TOTAL_WEIGHTS_SIZE) > 1000 and not engine.has_implicit_batch_dimension
-    rig.raises(ValueError, engine.get_tensor_shape, "nothing")
     plan = engine.serialize()
     assert plan.nbytes == len(plan) == len(bytes(plan)) and bytes(plan) == plan.tobytes() and isinstance(plan, trt.IHostMemory)
     runtime = trt.Runtime(QUIET)

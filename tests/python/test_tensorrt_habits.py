@@ -520,7 +520,62 @@ def test_engines_that_cannot_be_refitted():
         if flag is not None:
             config.set_flag(flag)
         plan = builder.build_serialized_network(network, config)
-        assert trt.Runtime(QUIET).deserialize_cuda_engine(plan).refittable == (flag is not None)
+        engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
+        assert engine.refittable == (flag is not None)
+        if engine.refittable:
+            assert trt.Refitter(engine=engine, logger=QUIET).get_all_weights()
+        else:                                               # as pybind11 says that a constructor gave nothing
+            rig.raises(TypeError, trt.Refitter, engine, QUIET)
+
+
+def test_tensors_that_are_not_there():
+    """What is asked about them is answered as upstream does: an error for the logger, and a value that says nothing."""
+    builder, network = begin()
+    engine = engine_of(builder, network, network.add_identity(network.add_input("x", trt.float32, (2, 3))).get_output(0))
+    engine.error_recorder = said = Texts()
+    said.report_error = lambda code, text: said.texts.append(text)
+    context = engine.create_execution_context()
+    wanted = {"get_tensor_dtype": trt.float32, "get_tensor_location": trt.TensorLocation.DEVICE, "get_tensor_format": trt.TensorFormat.LINEAR,
+              "get_tensor_format_desc": "", "get_tensor_bytes_per_component": -1, "get_tensor_components_per_element": -1,
+              "get_tensor_vectorized_dim": -1, "is_shape_inference_io": False, "binding_is_input": False, "get_binding_dtype": trt.float32,
+              "get_location": trt.TensorLocation.DEVICE}
+    for word in ("nothing", "", "x ", 2, -1, 99):
+        for name, value in wanted.items():
+            said.texts.clear()
+            assert getattr(engine, name)(word) == value and len(said.texts) == 1 and str(word) in said.texts[0], (word, name)
+        for shape in (engine.get_tensor_shape(word), engine.get_binding_shape(word), context.get_tensor_shape(word), context.get_tensor_strides(word)):
+            assert shape.nbDims == -1
+            rig.raises(ValueError, len, shape)
+        assert context.get_tensor_address(word) == 0 and context.get_max_output_size(word) == -1
+    assert engine.get_tensor_name(2) is None and engine.get_tensor_name(-1) is None
+    assert engine.get_binding_dtype(np.int64(1)) == trt.float32 and engine.get_tensor_shape(name="x") == (2, 3) == engine.get_binding_shape(index=0)
+
+
+def test_arguments_by_name():
+    """Scripts name arguments as upstream's documentation does."""
+    array = np.arange(6, dtype="f4")
+    lent = trt.Weights(type=trt.float32, ptr=array.ctypes.data, count=6)
+    assert np.array_equal(lent.numpy(), array) and trt.Weights(a=array).size == 6 and trt.Weights(type=trt.int8).dtype == trt.int8
+    assert trt.Dims2(dim0=1, dim1=2) == (1, 2) == trt.Dims2((1, 2)) and trt.Dims4(dim0=1, dim1=2, dim2=3, dim3=4) == (1, 2, 3, 4)
+    size = trt.DimsHW(h=3, w=4)
+    assert (size.h, size.w) == (3, 4) and isinstance(size, trt.Dims2) and isinstance(size, trt.Dims) and trt.DimsHW((5, 6)).w == 6
+    rig.raises(TypeError, trt.Dims3, depth=1)
+    rig.raises(ValueError, trt.Dims3, 1, 2)
+
+    class Reader(trt.IStreamReader):
+        def __init__(self, data):
+            super().__init__()
+            self.data = data
+
+        def read(self, size):
+            part, self.data = self.data[:size], self.data[size:]
+            return part
+    builder, network = begin()
+    network.mark_output(network.add_identity(network.add_input("x", trt.float32, (2, 3))).get_output(0))
+    plan = builder.build_serialized_network(network=network, config=builder.create_builder_config())
+    runtime = trt.Runtime(logger=QUIET)
+    assert runtime.deserialize_cuda_engine(serialized_engine=plan).binding_is_input(index=0)
+    assert runtime.deserialize_cuda_engine(stream_reader=Reader(bytes(plan))) is not None
 
 
 def test_operators_that_are_no_layer_of_a_kind():

@@ -734,4 +734,15 @@ extern "C" inline void *createInferBuilder_INTERNAL(void *logger, int32_t) noexc
     return nvinfer1::createInferBuilder(*static_cast<nvinfer1::ILogger *>(logger));
 }
 
+/* There is one registry, for every capability but that of the safety runtime, which is not there. */
+extern "C" inline nvinfer1::IPluginRegistry *getBuilderPluginRegistry(nvinfer1::EngineCapability capability) noexcept
+{
+    return capability == nvinfer1::EngineCapability::kSTANDARD ? getPluginRegistry() : nullptr;
+}
+/* Upstream's builder loads its kernels from libraries in that folder; this one has no library to load: false. */
+extern "C" inline bool setInternalLibraryPath(char const *) noexcept
+{
+    return false;
+}
+
 #endif

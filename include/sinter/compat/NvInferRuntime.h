@@ -573,8 +573,13 @@ class IRuntime : public detail::reporter {
 };
 
 inline IRuntime *createInferRuntime(ILogger &logger) noexcept { return new (std::nothrow) IRuntime(logger); }
+/* nullptr where the engine is not refittable, which the logger is told. */
 inline IRefitter *createInferRefitter(ICudaEngine &engine, ILogger &logger) noexcept
 {
+    if (!engine.isRefittable()) {
+        logger.log(ILogger::Severity::kERROR, "the engine is not refittable: BuilderFlag::kREFIT makes it so");
+        return nullptr;
+    }
     return new (std::nothrow) IRefitter(engine, logger);
 }
 

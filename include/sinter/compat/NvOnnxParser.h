@@ -339,5 +339,14 @@ extern "C" inline void *createNvOnnxParser_INTERNAL(void *network, void *logger,
     return nvonnxparser::createParser(*static_cast<nvinfer1::INetworkDefinition *>(network),
                                       *static_cast<nvinfer1::ILogger *>(logger));
 }
+extern "C" inline void *createNvOnnxParserRefitter_INTERNAL(void *refitter, void *logger, int32_t) noexcept
+{
+    return nvonnxparser::createParserRefitter(*static_cast<nvinfer1::IRefitter *>(refitter),
+                                              *static_cast<nvinfer1::ILogger *>(logger));
+}
+extern "C" inline int getNvOnnxParserVersion() noexcept
+{
+    return NV_ONNX_PARSER_VERSION;
+}
 
 #endif

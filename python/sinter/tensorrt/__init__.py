@@ -44,9 +44,8 @@ float32, float16, bfloat16, int8, int32, int64, uint8, bool, fp8, int4, fp4, e8m
 
 
 def get_nv_onnx_parser_version():
-    """The version as one number: 101600 for 10.16.0."""
-    major, minor, patch = (int(p) for p in (__version__.split(".") + ["0", "0"])[:3])
-    return major * 10000 + minor * 100 + patch
+    """The version of the parser's interface, which upstream counts by itself: 100 for 0.1.0."""
+    return 100
 
 
 def _itemsize(trt_type):

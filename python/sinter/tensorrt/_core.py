@@ -206,6 +206,7 @@ class Dims(list):
 
 class NoDims(Dims):
     """Sizes that nobody has set. As upstream's, whose number of axes is -1 then, they have no length."""
+    nbDims = -1
 
     def __len__(self):
         raise ValueError("__len__() should return >= 0")
@@ -219,10 +220,13 @@ class NoDims(Dims):
     __repr__ = __str__
 
 
-def sized_dims(name, size):
+def sized_dims(name, size, words=("dim0", "dim1", "dim2", "dim3")):
     class Sized(Dims):
-        def __init__(self, *shape):
-            super().__init__(*shape) if shape else super().__init__([0] * size)
+        def __init__(self, *shape, **named):
+            shape = shape or [named.pop(word, 0) for word in words[:size]]
+            if named:
+                raise TypeError(f"{name} has no size '{next(iter(named))}': {', '.join(words[:size])}")
+            super().__init__(*shape)
             if len(self) != size:
                 raise ValueError(f"{name} has {size} sizes, not {len(self)}")
     Sized.__name__ = Sized.__qualname__ = name
@@ -232,7 +236,7 @@ def sized_dims(name, size):
 Dims2, Dims3, Dims4 = (sized_dims(f"Dims{n}", n) for n in (2, 3, 4))
 
 
-class DimsHW(Dims2):
+class DimsHW(sized_dims("DimsHW", 2, ("h", "w")), Dims2):
     h = property(lambda self: self[0], lambda self, value: self.__setitem__(0, int(value)))
     w = property(lambda self: self[1], lambda self, value: self.__setitem__(1, int(value)))
 
@@ -297,7 +301,8 @@ class Weights:
     """Elements of weights: of a NumPy array, of a DataType (none), or of (type, address, count)."""
     ATTRIBUTES = "dtype"
 
-    def __init__(self, a=DataType.FLOAT, ptr=None, count=0):
+    def __init__(self, a=DataType.FLOAT, ptr=None, count=0, type=None):
+        a = a if type is None else type
         if isinstance(a, Weights):
             self.dtype, self.tensor = a.dtype, a.tensor
         elif isinstance(a, DataType):

@@ -12,7 +12,10 @@ def tensor_property(index):
 
 def inputs_setter(first, names, *parameters):
     """A method that sets inputs from `first` on, and then parameters."""
-    def set(self, *values):
+    words = names + tuple(name.replace("swiglu_param_", "") for name in parameters)
+
+    def set(self, *values, **named):
+        values += tuple(named[word] for word in words[len(values):] if word in named)
         if len(values) != len(names) + len(parameters):
             raise TypeError(f"wanted are {', '.join(names + parameters)}, not {len(values)} arguments")
         for i in range(len(names)):

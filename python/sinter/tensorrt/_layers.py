@@ -303,15 +303,15 @@ class INetworkDefinition(NetworkDefinition):
         name, fields = self._bridges.live(plugin)
         return self._add_plugin(name, inputs, plugin, "IPluginV3Layer", int(part(plugin, BUILD).num_outputs), **fields)
 
-    def add_plugin(self, call, aot=None):
+    def add_plugin(self, func, aot=None):
         """Adds a layer for a call of tensorrt.plugin.op. aot: the kernel of trtp.aot_impl, or not; None: what the network's flags prefer,
         where the plugin has both."""
-        definition = call.definition
+        definition = func.definition
         is_aot = definition.is_aot(aot, self.get_flag(NetworkDefinitionCreationFlag.PREFER_AOT_PYTHON_PLUGINS))
         self._bridges.current()
-        count = definition.count_outputs([(len(t.shape), t.dtype) for t in call.tensors], call.attributes)
-        return self._add_plugin(definition.name, call.tensors, call, "IPluginV3Layer", count, version="1", namespace=definition.namespace,
-                                **call.attributes, **{IS_AOT: int(is_aot)})
+        count = definition.count_outputs([(len(t.shape), t.dtype) for t in func.tensors], func.attributes)
+        return self._add_plugin(definition.name, func.tensors, func, "IPluginV3Layer", count, version="1", namespace=definition.namespace,
+                                **func.attributes, **{IS_AOT: int(is_aot)})
 
     def add_loop(self):
         if self._hidden:

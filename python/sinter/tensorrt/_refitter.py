@@ -37,6 +37,10 @@ class Refitter(Managed, Reporter):
     def __init__(self, engine, logger):
         if not isinstance(logger, ILogger):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
+        if not engine.refittable:                        # upstream's constructor gives none, which is this error
+            self.logger, text = logger, "the engine is not refittable: BuilderFlag.REFIT makes it so"
+            self.fail(text)
+            raise TypeError(text)
         self.engine, self.logger, self.max_threads, self.weights_validation = engine, logger, 1, True
         self._weights, self._model, self.error_recorder = {}, None, None
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime, engines, execution contexts, inspectors."""
 import ctypes
+import functools
 import operator
 import os
 import re
@@ -16,11 +17,11 @@ from .._host_device import device as host_device
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
-from ._core import DEBUG, IMPLICIT, UNFUSED, VALUES, Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._core import DEBUG, IMPLICIT, UNFUSED, VALUES, Dims, ILogger, Managed, NoDims, Reporter, plan_memory, to_trt, volume
 from ._inspector import EngineInspector, layer_names, profile_suffix
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._formats import LINEAR, MARK, read_mark
-from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
+from ._names import (DataType, EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
                      ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
 
@@ -71,11 +72,12 @@ class Runtime(Managed, Reporter):
         self.logger, self.gpu_allocator, self.engine_host_code_allowed = logger, None, False
         self.temporary_directory, self.tempfile_control_flags = "", TEMPFILES
 
-    def deserialize_cuda_engine(self, serialized_engine):
+    def deserialize_cuda_engine(self, serialized_engine=None, *, stream_reader=None, stream_reader_v2=None):
         """An ICudaEngine of bytes or of a stream reader; None after a failure, which the logger has. As upstream, other objects are a
         TypeError; most often it is the None of a build that failed."""
         try:
             from ._plugin_bridge import Bridges
+            serialized_engine = next((given for given in (stream_reader, stream_reader_v2) if given is not None), serialized_engine)
             if hasattr(serialized_engine, "read"):
                 serialized_engine = read_stream(serialized_engine)
             elif not is_buffer(serialized_engine):
@@ -120,6 +122,21 @@ class IRuntimeConfig:
 
     def get_execution_context_allocation_strategy(self):
         return self.strategy
+
+
+def of_tensor(nothing):
+    """A method about a tensor, or a binding by its number. As upstream, a tensor that the engine does not have is an error for the
+    logger, and `nothing` is the answer."""
+    def decorate(method):
+        @functools.wraps(method)
+        def asked(self, name=None, *more, index=None, **named):
+            name = name if index is None else index
+            engine = getattr(self, "engine", self)
+            if engine._find(name) is None:
+                return self.fail(engine._unknown(name), nothing)
+            return method(self, name, *more, **named)
+        return asked
+    return decorate
 
 
 class ICudaEngine(Managed, Reporter):
@@ -170,13 +187,18 @@ class ICudaEngine(Managed, Reporter):
     def _find(self, name):
         """The IO of a name or of a binding."""
         if not isinstance(name, str):                   # NumPy's integers, too
-            return self._io.get(self._names[operator.index(name) % len(self._names)])
+            index = operator.index(name)
+            return self._io.get(self._names[index % len(self._names)]) if 0 <= index < self.num_bindings else None
         return self._io.get(name) or self._io.get(self._bindings.get(name))
+
+    def _unknown(self, name):
+        what = f"tensor '{name}'" if isinstance(name, str) else f"binding {name}"
+        return f"the engine has no {what}: {', '.join(self._names)}"
 
     def _known(self, name):
         io = self._find(name)
         if io is None:
-            raise ValueError(f"the engine has no tensor '{name}': {', '.join(self._names)}")
+            raise ValueError(self._unknown(name))
         return io
 
     # ---- the engine as a whole ----
@@ -269,7 +291,7 @@ class ICudaEngine(Managed, Reporter):
     # ---- tensors ----
 
     def get_tensor_name(self, index):
-        return self._names[index]
+        return self._names[index] if 0 <= index < len(self._names) else self.fail(self._unknown(index))
 
     def get_tensor_mode(self, name):
         io = self._find(name)
@@ -279,30 +301,37 @@ class ICudaEngine(Managed, Reporter):
         """The sizes of a tensor that has these in memory."""
         return Dims(self._layouts[name].shown(shape) if name in self._layouts else shape[self._hidden:])
 
+    @of_tensor(NoDims([]))
     def get_tensor_shape(self, name):
         io = self._known(name)
         return self._shown(io.name, io.shape)
 
+    @of_tensor(DataType.FLOAT)
     def get_tensor_dtype(self, name):
         return to_trt(self._known(name).dtype, name)
 
+    @of_tensor(TensorLocation.DEVICE)
     def get_tensor_location(self, name):
         return TensorLocation.HOST if self._known(name).name in self._shape_inputs else TensorLocation.DEVICE
 
+    @of_tensor(())
     def get_tensor_profile_shape(self, name, profile_index):
         """[min, opt, max] of an input; of an output the shapes that it has with those of the inputs, for scripts that allocate by them."""
         name, inputs = self._known(name).name, [io for io in self._engine.io(profile_index) if io.is_input]
         return [self._shown(name, {**infer(self._engine, shapes), **shapes}[name])
                 for shapes in ({io.name: getattr(io, which) for io in inputs} for which in ("min", "opt", "max"))]
 
+    @of_tensor(())
     def get_tensor_profile_values(self, name, profile_index):
         """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none."""
         parts = self._values.get((self._known(name).name, profile_index), ())
         return [tuple(map(int, re.findall("-?[0-9]+", part))) for part in parts]
 
+    @of_tensor(TensorFormat.LINEAR)
     def get_tensor_format(self, name, profile_index=0):
         return self._layouts.get(self._known(name).name, LINEAR).format
 
+    @of_tensor("")
     def get_tensor_format_desc(self, name, profile_index=0):
         word, format = self.get_tensor_dtype(name).name, self.get_tensor_format(name)
         word = FLOAT_WORDS.get(word, word)
@@ -313,16 +342,20 @@ class ICudaEngine(Managed, Reporter):
         layout = self._layouts.get(self._known(name).name)
         return 1 if layout is None else layout.lanes
 
+    @of_tensor(-1)
     def get_tensor_bytes_per_component(self, name, profile_index=0):
         """-1 of a tensor without a vectorised axis, as the two below."""
         return -1 if self._lanes(name) == 1 else SINTER_BITS[self._known(name).dtype] // 8
 
+    @of_tensor(-1)
     def get_tensor_components_per_element(self, name, profile_index=0):
         return -1 if self._lanes(name) == 1 else self._lanes(name)
 
+    @of_tensor(-1)
     def get_tensor_vectorized_dim(self, name, profile_index=0):
         return -1 if self._lanes(name) == 1 else len(self.get_tensor_shape(name)) - self._layouts[name].behind - 1
 
+    @of_tensor(False)
     def is_shape_inference_io(self, name):
         """Is it an input whose values decide sizes of outputs?"""
         return self._known(name).name in self._shape_inputs
@@ -356,12 +389,15 @@ class ICudaEngine(Managed, Reporter):
     def get_binding_index(self, name):
         return list(self._bindings).index(name) if name in self._bindings else -1
 
+    @of_tensor(False)
     def binding_is_input(self, name):
         return self._known(name).is_input
 
+    @of_tensor(NoDims([]))
     def get_binding_shape(self, name):
         return self.get_tensor_shape(self._known(name).name)
 
+    @of_tensor(DataType.FLOAT)
     def get_binding_dtype(self, name):
         io = self._known(name)
         return to_trt(io.dtype, io.name)
@@ -372,6 +408,7 @@ class ICudaEngine(Managed, Reporter):
     def get_profile_shape_input(self, profile_index, binding):
         return self.get_tensor_profile_values(binding, profile_index)
 
+    @of_tensor(TensorLocation.DEVICE)
     def get_location(self, name):
         return self.get_tensor_location(name)
 
@@ -504,6 +541,7 @@ class IExecutionContext(Managed, Reporter):
             return {name: context.output_shape(name) if -1 in shape else shape for name, shape in made.items()}
         return {name: self._found.get(name, shape) for name, shape in made.items()}
 
+    @of_tensor(NoDims([]))
     def get_tensor_shape(self, name):
         io = self.engine._known(name)
         return self.engine._shown(io.name, self._stored_shape(io))
@@ -525,6 +563,7 @@ class IExecutionContext(Managed, Reporter):
         """The values of an input that decide sizes."""
         return Tensor._make(self.engine._io[name].dtype, shapes[name], self._addresses[name], Place.HOST, self._values.get(name))
 
+    @of_tensor(NoDims([]))
     def get_tensor_strides(self, name):
         strides, stride = [], 1
         io = self.engine._known(name)
@@ -568,6 +607,7 @@ class IExecutionContext(Managed, Reporter):
         found = self._values.get(self.engine._known(binding).name)
         return [] if found is None else list(found)
 
+    @of_tensor(-1)
     def get_max_output_size(self, name):
         """Bytes that an output needs at most, for the shapes that are set; -1 where that is not known."""
         io = self.engine._known(name)
@@ -587,6 +627,7 @@ class IExecutionContext(Managed, Reporter):
         self._addresses[name] = int(memory)
         return True
 
+    @of_tensor(0)
     def get_tensor_address(self, name):
         return self._addresses.get(self.engine._known(name).name, 0)
 

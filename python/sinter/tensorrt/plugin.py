@@ -12,6 +12,7 @@
         ...
 
     layer = network.add_plugin(trtp.op.sample.scale(tensor, factor=2.0))"""
+import collections.abc
 import ctypes
 import inspect
 import itertools
@@ -27,6 +28,20 @@ from ._names import DataType, TensorFormat
 from ._plugin_classes import refuse_inner_late
 
 registered = {}                 # (name, version, namespace) -> Definition
+
+
+class ById(collections.abc.Mapping):
+    """The plugins by "namespace::name", as tensorrt.plugin._lib.QDP_REGISTRY has them."""
+
+    def __getitem__(self, plugin_id):
+        namespace, _, name = plugin_id.partition("::")
+        return registered[name, "1", namespace]
+
+    def __iter__(self):
+        return iter([f"{namespace}::{name}" for name, _, namespace in registered])
+
+    def __len__(self):
+        return len(registered)
 
 
 class ShapeExpr:
@@ -293,7 +308,11 @@ class Definition:
         self.kinds = {n: p.annotation for n, p in self.signature.parameters.items()}
         self.tensors, self.fields = fields_of(self.signature)
         self.body = self.choose = self.kernel = None
+        self.plugin_id, self.register_func = f"{namespace}::{name}", function
+        self.input_tensor_names, self.input_attrs = list(self.tensors), {n: self.kinds[n] for n in self.fields}
         self.made = {}                                              # what `kernel` gave, by what it was asked
+
+    impl_func, aot_impl_func, autotune_func = (property(lambda self, name=name: getattr(self, name)) for name in ("body", "kernel", "choose"))
 
     def _call(self, function, tensors, values, **more):
         """Calls a function of the plugin: the inputs, then what it has parameters for. Functions may leave attributes out."""
@@ -519,6 +538,7 @@ class Namespace:
                 value = bound.arguments[n]
                 attributes[n] = int(value) if isinstance(value, bool) else value
             return Call(definition, tensors, attributes)
+        call.input_tensor_names, call.input_attrs = definition.input_tensor_names, definition.input_attrs
         return call
 
 

@@ -14,6 +14,68 @@ class Properties(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char * 256), ("uuid", ctypes.c_byte * 16), ("totalGlobalMem", ctypes.c_size_t), ("warpSize", ctypes.c_int)]
 
 
+def libraries():
+    """Scripts open TensorRT's libraries before they load models, look for the packages, and ask for their versions."""
+    import importlib.metadata
+    import importlib.util
+    for name in ("libnvinfer.so.10", "libnvinfer_plugin.so", "/usr/lib/libnvonnxparser.so.10.16.0"):
+        assert ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL) and ctypes.cdll.LoadLibrary(name)
+    library = ctypes.CDLL("libnvinfer.so")
+    library.getInferLibVersion.restype = ctypes.c_int
+    import tensorrt
+    major, minor, patch = map(int, tensorrt.__version__.split("."))
+    assert library.getInferLibVersion() == major * 10000 + minor * 100 + patch and library.getInferLibMajorVersion() == major
+    assert ctypes.CDLL("libnvinfer_plugin.so.10").initLibNvInferPlugins(None, b"")
+    for name in ("libnvinfer_lean.so.10", "libnvinfer", "nvinfer.so"):
+        try:
+            ctypes.CDLL(name)
+            raise AssertionError(f"{name} was opened")
+        except OSError as e:
+            assert name in str(e)
+    try:
+        library.createInferBuilder_INTERNAL
+        raise AssertionError("libnvinfer has a builder")
+    except AttributeError as e:
+        assert "createInferBuilder_INTERNAL" in str(e) and "module tensorrt" in str(e)
+    for name in ("tensorrt", "tensorrt.plugin", "tensorrt_bindings", "tensorrt_libs", "pycuda", "pycuda.driver", "cuda", "cuda.cudart", "cuda.bindings.runtime"):
+        assert importlib.util.find_spec(name), name
+    for name in ("tensorrt", "TensorRT", "tensorrt_bindings", "tensorrt-bindings"):
+        assert importlib.metadata.version(name) == tensorrt.__version__, name
+    assert importlib.metadata.version("pycuda") and importlib.metadata.version("cuda-python")
+    assert "tensorrt" in {d.metadata["Name"] for d in importlib.metadata.distributions()}
+    from tensorrt.plugin._lib import QDP_REGISTRY
+    import tensorrt.plugin as trtp
+    assert "doors::scale" not in QDP_REGISTRY
+
+    @trtp.register("doors::scale")
+    def describe(x: trtp.TensorDesc, factor: float) -> trtp.TensorDesc:
+        return x.like()
+    found = QDP_REGISTRY["doors::scale"]
+    assert found.plugin_id == "doors::scale" and found.aot_impl_func is None and found.input_tensor_names == ["x"]
+    assert list(trtp.op.doors.scale.input_attrs) == ["factor"] and "doors::scale" in list(QDP_REGISTRY)
+
+
+def pools():
+    """Memory from pools, and the driver's flags and mapped memory of the host."""
+    from cuda import cuda, cudart
+    properties = cudart.cudaMemPoolProps()
+    properties.allocType = cudart.cudaMemAllocationType.cudaMemAllocationTypePinned
+    properties.location.type, properties.location.id = cudart.cudaMemLocationType.cudaMemLocationTypeDevice, 0
+    status, pool = cudart.cudaMemPoolCreate(properties)
+    assert status == cudart.cudaError_t.cudaSuccess
+    threshold = cudart.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold
+    for each in (pool, cudart.cudaDeviceGetDefaultMemPool(0)[1]):
+        assert cudart.cudaMemPoolSetAttribute(each, threshold, cuda.cuuint64_t(4096)) == (cudart.cudaError_t.cudaSuccess,)
+        assert cudart.cudaMemPoolGetAttribute(each, threshold)[1] == 4096
+        status, memory = cudart.cudaMallocFromPoolAsync(64, each, 0)
+        assert not status and memory and cudart.cudaMemset(memory, 1, 64)[0] == 0 and cudart.cudaMemset(memory, 1, 65)[0] != 0
+        assert cudart.cudaFreeAsync(memory, 0)[0] == 0
+    assert cudart.cudaMemPoolDestroy(pool)[0] == 0 and cudart.cudaMallocFromPoolAsync(64, pool, 0)[0] != 0
+    assert cuda.cuCtxCreate(cuda.CUctx_flags.CU_CTX_MAP_HOST, 0)[0] == cuda.CUresult.CUDA_SUCCESS
+    status, host = cuda.cuMemHostAlloc(64, cuda.CU_MEMHOSTALLOC_DEVICEMAP)
+    assert not status and cuda.cuMemHostGetDevicePointer(host, 0) == (cuda.CUresult.CUDA_SUCCESS, host) and not cuda.cuMemFreeHost(host)[0]
+
+
 def main():
     first, second, size = ctypes.c_void_p(), ctypes.c_void_p(), 64
     check(runtime.cudaMalloc(ctypes.byref(first), size))
@@ -51,6 +113,8 @@ def main():
             raise AssertionError(f"{module} was imported")
         except ModuleNotFoundError as e:
             assert module in str(e) and "need a GPU" in str(e) and e.name == module
+    libraries()
+    pools()
     import pycuda.driver as cuda
     try:
         cuda.module_from_file("kernel.cubin")

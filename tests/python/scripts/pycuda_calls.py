@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scripts call of pycuda around engines: contexts that are made by hand and pushed in threads, attributes, page-locked memory that
 the device reads, allocations like arrays, arrays of the device, events, copies that do not fit."""
+import operator
 import threading
 
 import numpy as np
@@ -23,6 +24,24 @@ class Worker(threading.Thread):
             self.is_right = np.array_equal(found, self.wanted)
         finally:
             self.context.pop()
+
+
+def calculate(rng):
+    """Random expressions of arrays, parts of arrays, and NumPy's answers."""
+    for turn in range(60):
+        shape = tuple(int(n) for n in rng.integers(1, 5, rng.integers(1, 4)))
+        a, b = ((rng.standard_normal(shape) + 3).astype([np.float32, np.float16][turn % 2]) for _ in range(2))
+        x, y = gpuarray.to_gpu(a), gpuarray.to_gpu(b)
+        sign = [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.ge, operator.eq][turn % 7]
+        assert np.array_equal(sign(x, y).get(), sign(a, b)) and np.array_equal(sign(x, 2).get(), sign(a, 2)), (turn, shape)
+        assert np.array_equal((1 - x).get(), 1 - a) and np.array_equal((-abs(x)).get(), -abs(a))
+        x += y
+        assert np.array_equal(x.get(), a + b) and x.dtype == a.dtype
+        part = x[shape[0] - 1]
+        part.fill(turn)                             # it lies in x
+        assert (x.get()[-1] == turn).all() and np.array_equal(x.get()[:-1], (a + b)[:-1])
+        x[0] = y[0]
+        assert np.array_equal(x.get()[0], b[0])
 
 
 def main():
@@ -56,6 +75,7 @@ def main():
     assert int(array.gpudata) == array.ptr and np.array_equal(array.get(), a)
     array.set(a * 2)
     assert np.array_equal(array.get(), a * 2) and (gpuarray.empty((4, 5), np.float32).fill(3).get() == 3).all()
+    calculate(np.random.default_rng(5))
     try:
         cuda.memcpy_htod(memory, np.zeros(1000, np.float32))
         raise AssertionError("more was copied than there is memory")
