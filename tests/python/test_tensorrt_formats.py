@@ -116,6 +116,44 @@ def test_fixed_sizes_and_old_bindings():
     assert np.array_equal(found, store(v, 2, 2, False))
 
 
+def test_floats_in_memory_as_int8():
+    """INT8 of an input or output of floats: numbers of the scale of its range, in any format. Without a range a build fails."""
+    rng = np.random.default_rng(3)
+    for turn, (name, given) in enumerate([("LINEAR", trt.float32), ("CHW4", trt.float32), ("CHW32", trt.float16), ("HWC8", trt.float32)]):
+        builder, config = trt.Builder(LOG), None
+        network, channels = builder.create_network(), int(rng.integers(1, 40))
+        x = network.add_input("x", given, (-1, channels, 4, 5))
+        y = network.add_unary(x, trt.UnaryOperation.NEG).get_output(0)
+        z = network.add_activation(x, trt.ActivationType.RELU).get_output(0)
+        for tensor, word in ((y, "y"), (z, "z")):
+            tensor.name = word
+            network.mark_output(tensor)
+        assert x.dtype == given
+        x.dtype = y.dtype = trt.int8
+        x.allowed_formats = y.allowed_formats = bits(name)
+        assert x.dtype == y.dtype == trt.int8 and z.dtype == given and network.get_input(0).dtype == trt.int8
+        config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+        profile.set_shape("x", *((n, channels, 4, 5) for n in (1, 2, 4)))
+        config.add_optimization_profile(profile)
+        config.set_flag(trt.BuilderFlag.INT8)
+        x.dynamic_range = -3, 3
+        assert builder.build_serialized_network(network, config) is None                        # y has no range
+        y.dynamic_range = -2.5, 2.5
+        for _ in range(2):                              # a build leaves the network as it was
+            engine = builder.build_engine_with_config(network, config)
+        assert [engine.get_tensor_dtype(n) for n in "xyz"] == [trt.int8, trt.int8, given]
+        codes = rng.integers(-127, 128, (2, channels, 4, 5)).astype("i1")
+        lay = (lambda a: a) if name == "LINEAR" else lambda a: store(a, *FORMATS[name])
+        found, plain = np.full_like(lay(codes), 7), np.empty(codes.shape, trt.nptype(given))
+        run(engine, codes.shape, {"x": lay(codes)}, {"y": found, "z": plain})
+        v = codes.astype("f4") * np.float32(3 / 127)
+        wanted = lay(np.clip(np.rint(-v / np.float32(2.5 / 127)), -128, 127).astype("i1"))
+        assert np.abs(found.astype("i4") - wanted).max() <= (given == trt.float16), (turn, name)
+        np.testing.assert_allclose(plain, np.maximum(v, 0), rtol=1e-3)
+        x.dtype = y.dtype = given                       # and back
+        assert builder.build_engine_with_config(network, config).get_tensor_dtype("x") == given
+
+
 def test_memory_for_the_shape_alone():
     """As on a GPU, a script may have less memory than the format fills: what lies behind it is lost."""
     builder = trt.Builder(LOG)

@@ -578,6 +578,38 @@ def test_arguments_by_name():
     assert runtime.deserialize_cuda_engine(stream_reader=Reader(bytes(plan))) is not None
 
 
+def test_output_types_of_layers_as_int8():
+    """Scripts of quantisation set INT8 as the precision and the output type of every layer: ranges quantise, and values stay what they are."""
+    rng = np.random.default_rng(8)
+    for turn in range(12):
+        kinds = rng.integers(0, 4, int(rng.integers(1, 5)))
+        results = []
+        for is_set in (False, True):
+            builder, network = begin()
+            t = network.add_input("x", trt.float32, (2, 3, 4, 4))
+            for kind in kinds:
+                if kind == 0:
+                    layer = network.add_convolution_nd(t, 3, (1, 1), np.eye(3, dtype="f4") * 2)
+                elif kind == 1:
+                    layer = network.add_activation(t, trt.ActivationType.RELU)
+                elif kind == 2:
+                    layer = network.add_softmax(t)
+                else:
+                    layer = network.add_elementwise(t, t, trt.ElementWiseOperation.SUM)
+                if is_set:
+                    layer.precision = trt.int8
+                    layer.set_output_type(0, trt.int8)
+                    assert layer.output_type_is_set(0) and layer.get_output_type(0) == trt.int8 and network.get_layer(network.num_layers - 1).get_output_type(0) == trt.int8
+                    if turn % 3 == 0:
+                        layer.reset_output_type(0)
+                        assert not layer.output_type_is_set(0) and layer.get_output_type(0) == trt.float32
+                t = layer.get_output(0)
+            t.name = "y"
+            x = np.random.default_rng(turn).standard_normal((2, 3, 4, 4)).astype("f4")
+            results.append(ran(engine_of(builder, network, t), {"x": x}, {"y": "f4"})["y"])
+        np.testing.assert_allclose(results[1], results[0], rtol=1e-6, err_msg=str((turn, kinds)))
+
+
 def test_operators_that_are_no_layer_of_a_kind():
     path = rig.FOLDER / "bounds.onnx"
     ob.write_model(path, ob.node("Slice", ["x", "start", "end"], "y") + ob.data(11, ob.value("x", [4])) +

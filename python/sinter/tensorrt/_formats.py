@@ -4,6 +4,7 @@ input or output has the shape of its memory, and layers convert it; one more out
 import contextlib
 from collections import namedtuple
 
+from .._abi import Dtype
 from .._dtype import numpy
 from ._core import Dims, NotAvailable
 from ._names import TensorFormat
@@ -106,6 +107,17 @@ class Maker:
             x = self.moved(x, rank + 1, rank - 1, channel)
         return x
 
+    def scale(self, value, dtype):
+        made = self.net.add_constant(numpy().array(value, dtype))
+        self.layers.append(made.producer)
+        return made
+
+    def cast(self, x, dtype):
+        if x.dtype == dtype:
+            return x
+        self.layers.append(self.net.add("cast", x, to_type=dtype))
+        return self.layers[-1].output
+
     def mark(self, text):
         """An output that nobody reads: the engine keeps its name, which is the text."""
         self.layers.append(self.net.add("identity", self.numbers(0)))
@@ -132,32 +144,45 @@ def said(net, texts):
 
 
 @contextlib.contextmanager
-def stored(net, layouts):
-    """The network with inputs and outputs as they lie in memory, for one build. layouts: tensor -> Layout."""
-    maker, undo = Maker(net), []
-    outputs = net.outputs if any(t.is_output for t in layouts) else []
+def stored(net, layouts, scales):
+    """The network with inputs and outputs as they lie in memory, for one build. layouts: tensor -> Layout. scales: tensor -> what a unit of
+    a float tensor is, whose memory has INT8."""
+    maker, undo, changed = Maker(net), [], dict.fromkeys([*layouts, *scales])
+    outputs = net.outputs if any(t.is_output for t in changed) else []
     try:
-        for tensor, layout in layouts.items():
-            undo.append((net.mark_output, maker.mark(layout.text(tensor.name)), False))
+        for tensor in changed:
+            layout = layouts.get(tensor)
+            if layout is not None:
+                undo.append((net.mark_output, maker.mark(layout.text(tensor.name)), False))
             if not tensor.is_input:
                 continue
             shape, names = tuple(tensor.shape), tensor.dim_names
             readers = [(layer, i) for layer in net.layers for i, t in enumerate(layer.inputs) if t is not None and t.handle == tensor.handle]
             undo.append((put_shape, tensor, shape, names))
+            undo.append((setattr, tensor, "dtype", tensor.dtype))
             undo.extend((layer.set_input, i, tensor) for layer, i in readers)
-            put_shape(tensor, layout.stored(shape), layout.stored(names))
-            shown = maker.show(tensor, layout, len(shape))
+            shown, dtype = tensor, tensor.dtype
+            if layout is not None:
+                put_shape(tensor, layout.stored(shape), layout.stored(names))
+            if tensor in scales:
+                tensor.dtype = Dtype.I8
+                shown = maker.cast(maker.op("DequantizeLinear", tensor, maker.scale(scales[tensor], "f4")), dtype)
+            if layout is not None:
+                shown = maker.show(shown, layout, len(shape))
             for layer, i in readers:
                 layer.set_input(i, shown)
         for tensor in outputs:
             undo.insert(0, (net.mark_output, tensor))
             net.mark_output(tensor, False)
         for tensor in outputs:
-            if tensor in layouts and not tensor.is_input:
-                name, rank = tensor.name, len(tensor.shape)
+            if tensor in changed and not tensor.is_input:
+                name, rank, layout, scale = tensor.name, len(tensor.shape), layouts.get(tensor), scales.get(tensor)
                 undo.append((setattr, tensor, "name", name))
                 tensor.name = name + " [linear]"
-                tensor = maker.store(tensor, layouts[tensor], rank)
+                if layout is not None:
+                    tensor = maker.store(tensor, layout, rank)
+                if scale is not None:
+                    tensor = maker.op("QuantizeLinear", maker.cast(tensor, Dtype.F32), maker.scale(scale, "f4"), maker.scale(0, "i1"))
                 tensor.name = name
                 undo.append((setattr, tensor, "name", name + " [stored]"))
             undo.append((net.mark_output, tensor, False))

@@ -43,7 +43,9 @@ class ITensor:
 
     name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
     shape = property(lambda self: Dims(self.tensor.shape[self.network._hidden:]), lambda self, shape: self._set_shape(shape))
-    dtype = property(lambda self: to_trt(self.tensor.dtype, self.name), lambda self, dtype: self._set_type(dtype))
+    _quantized = kept("is_quantized", False)                # floats that lie in memory as INT8, with the scale of their range
+    dtype = property(lambda self: DataType.INT8 if self._quantized else to_trt(self.tensor.dtype, self.name),
+                     lambda self, dtype: self._set_type(dtype))
     is_network_input = property(lambda self: self.tensor.is_input)
     is_network_output = property(lambda self: self.tensor.is_output)
 
@@ -51,11 +53,14 @@ class ITensor:
         self.tensor.shape = (*self.tensor.shape[:self.network._hidden], *shape)
 
     def _set_type(self, dtype):
-        """Of an input its type; of another tensor the type behind its layer."""
+        """Of an input its type; of another tensor the type behind its layer. In a network that is not strongly typed, INT8 of a tensor of
+        floats says how the script's memory has it."""
+        self._quantized, producer = quantises(self.network, dtype, self.tensor), self.tensor.producer
+        if self._quantized:
+            return
         if self.tensor.is_input:
             self.tensor.dtype = FROM_TRT[dtype]
             return
-        producer = self.tensor.producer
         self.network._wrap_layer(producer).set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), dtype)
 
     def get_dimension_name(self, index):
@@ -119,6 +124,7 @@ class ILayer:
     num_inputs = property(lambda self: len(self.layer.inputs))
     num_outputs = property(lambda self: len(self.layer.outputs))
 
+    _kept_types = property(lambda self: self.network._kept.setdefault((self.layer, "output types"), {}))
     _other_precision = None     # INT8 or another type that is no constraint here
     precision_is_set = property(lambda self: self.layer.precision is not None or self._other_precision is not None)
 
@@ -180,19 +186,27 @@ class ILayer:
         self.layer.set_input(index, None if tensor is None else tensor.tensor)
 
     def set_output_type(self, index, dtype):
-        """The type of an output. As upstream, a strongly typed network refuses it by a message alone."""
+        """The type of an output. As upstream, a strongly typed network refuses it by a message alone. INT8 of a layer that computes with
+        floats is kept, as a precision is."""
+        self._kept_types.pop(index, None)
+        if quantises(self.network, dtype, self.layer.outputs[index]):
+            self._kept_types[index] = DataType(dtype)
+            self.network.say(Severity.WARNING, f"the output type INT8 of layer '{self.name}' changes nothing: 8 bits come of ranges, or of layers "
+                                               "that quantise")
+            return
         try:
             self.layer.set_output_type(index, FROM_TRT[dtype])
         except Error as e:
             self.network.fail(e)
 
     def get_output_type(self, index):
-        return to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)
+        return self._kept_types.get(index) or to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)
 
     def output_type_is_set(self, index):
-        return self.layer.output_type(index) is not None
+        return index in self._kept_types or self.layer.output_type(index) is not None
 
     def reset_output_type(self, index):
+        self._kept_types.pop(index, None)
         self.layer.set_output_type(index, None)
 
     def __eq__(self, other):
@@ -207,6 +221,13 @@ NTH = {word: "_{}" for word in ("DynamicQuantize", "PluginV2DynamicExt", "Plugin
 # The inputs of layers, and of ONNX's operators, whose values are sizes.
 SIZES = {"shuffle": (1,), "resize": (1,), "slice": (1, 2, 3), "fill": (0,), "trip_limit": (0,), "loop_output": (1,), "Reshape": (1,),
          "Expand": (1,), "Tile": (1,), "Resize": (3,), "Slice": (1, 2, 4), "ConstantOfShape": (0,), "Range": (0, 1, 2), "Pad": (1,)}
+
+
+def quantises(network, dtype, tensor):
+    """Is it INT8 for a tensor of floats, which its range quantises?"""
+    made_by = None if tensor.producer is None else tensor.producer.kind
+    return dtype == DataType.INT8 and tensor.dtype in (Dtype.F32, Dtype.F16, Dtype.BF16) and not network._net.strongly_typed and \
+        made_by not in (LayerKind.QUANTIZE, LayerKind.CAST)
 
 
 def address_of(weights):
@@ -312,13 +333,22 @@ class NetworkDefinition(Managed, Reporter):
         layouts = {tensor: layout_of(tensor, value) for (tensor, name), value in self._kept.items()
                    if name == "allowed_formats" and (tensor.is_input or tensor.is_output)}
         layouts = {tensor: layout for tensor, layout in layouts.items() if layout is not None}
-        if not layouts:
+        scales = {tensor: self._scale(tensor, options) for (tensor, name), value in self._kept.items()
+                  if name == "is_quantized" and value and (tensor.is_input or tensor.is_output)}
+        if not layouts and not scales:
             return self._build_plain(options)
         by_name = {tensor.name: layout for tensor, layout in layouts.items()}
         profiles = [{name: tuple(by_name[name].stored(s) for s in shapes) if name in by_name else shapes for name, shapes in profile.items()}
                     for profile in options["profiles"] or ()]
-        with self._plain_outputs(), stored(self._net, layouts):
+        with self._plain_outputs(), stored(self._net, layouts, scales):
             return self._build_plain(dict(options, profiles=profiles or None))
+
+    def _scale(self, tensor, options):
+        """What a unit of an INT8 input or output stands for."""
+        most = {**dict(options.get("calibration") or {}), **self._dynamic_ranges()}.get(tensor.name)
+        if most is None:
+            raise ValueError(f"tensor '{tensor.name}' has the type INT8 and no range: ITensor.dynamic_range, or a calibrator with BuilderFlag.INT8")
+        return most / 127
 
     def _build_plain(self, options):
         marks = [(DEBUG, tensor) for tensor in self._debug]

@@ -78,10 +78,10 @@ class Runtime(Managed, Reporter):
         try:
             from ._plugin_bridge import Bridges
             serialized_engine = next((given for given in (stream_reader, stream_reader_v2) if given is not None), serialized_engine)
-            if hasattr(serialized_engine, "read"):
+            if not is_buffer(serialized_engine):            # a mapped file is both: bytes, and an object with read()
+                if not hasattr(serialized_engine, "read"):
+                    raise no_engine(serialized_engine)
                 serialized_engine = read_stream(serialized_engine)
-            elif not is_buffer(serialized_engine):
-                raise no_engine(serialized_engine)
             engine = load(serialized_engine, plugins=Bridges(is_runtime=True).current(), trust_code=bool(self.engine_host_code_allowed))
             return ICudaEngine(engine, self.logger, self)
         except Error as e:
