@@ -217,19 +217,87 @@ static bool text_write(const char *name, const char *path, const sinter_tensor *
     return true;
 }
 
-static bool debug_write(const char *name, const sinter_tensor *t, const char *formats)
+/* The formats of --saveAllDebugTensors. */
+enum { RAW, NUMPY, STRING, SUMMARY, FORMATS };
+static const char *const format_name[FORMATS] = { "raw", "numpy", "string", "summary" };
+static const char *const format_ending[FORMATS] = { "raw", "npy", "txt" };
+
+/* The number of the format that begins at `at` and has n letters; FORMATS: there is none of that name. */
+static int format_of(const char *at, size_t n)
+{
+    int i = 0;
+    while (i < FORMATS && (strlen(format_name[i]) != n || strncmp(at, format_name[i], n) != 0)) i++;
+    return i;
+}
+
+static void json_statistic(json *j, const char *key, double value)
+{
+    char text[40];
+    (void)snprintf(text, sizeof text, "%.9g", value);
+    if (isfinite(value)) json_raw(j, key, text);
+    else json_text(j, key, text);
+}
+
+/* What tensor_summary.json has of a tensor: least, largest and mean value, the first and last elements, its files. */
+static void summary_write(json *j, const char *name, const sinter_tensor *t, const char *formats)
+{
+    enum { SHOWN = 5 };
+    const int64_t count = count_of(t);
+    double least = HUGE_VAL, most = -HUGE_VAL, sum = 0;
+    char text[40], path[640], type[24];
+    kept_text elements = { 0 };
+    for (int64_t i = 0; i < count; i++) {
+        const double value = sinter_tensor_value(t, i);
+        least = fmin(least, value);
+        most = fmax(most, value);
+        sum += value;
+        if (i >= SHOWN && i < count - SHOWN) continue;
+        value_text(t, i, false, text, sizeof text);
+        if (i) cli_write_kept(&elements, ", ", 2);
+        if (i == count - SHOWN && i > SHOWN) cli_write_kept(&elements, "..., ", 5);
+        cli_write_kept(&elements, text, strlen(text));
+    }
+    (void)snprintf(type, sizeof type, "%s", t->dtype == SINTER_DTYPE_BF16 ? "BF16" : raw_type(t->dtype));
+    for (char *c = type; *c; c++)
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    json_open(j, NULL, '{');
+    json_text(j, "name", name);
+    json_dims(j, "shape", t->rank, t->dim);
+    json_text(j, "type", type);
+    json_open(j, "statistics", '{');
+    if (count) {
+        json_statistic(j, "min", least);
+        json_statistic(j, "max", most);
+        json_statistic(j, "avg", sum / (double)count);
+    }
+    json_text(j, "elements", elements.at ? elements.at : "");
+    json_close(j, '}');
+    json_open(j, "files", '{');
+    for (const char *at = formats; *at;) {
+        const size_t n = strcspn(at, ",");
+        const int format = format_of(at, n);
+        if (format < SUMMARY) {
+            safe_path(path, sizeof path, name, format_ending[format]);
+            json_text(j, format_name[format], path);
+        }
+        at += n + (at[n] == ',');
+    }
+    json_close(j, '}');
+    json_close(j, '}');
+    free(elements.at);
+}
+
+/* summary: where tensor_summary.json goes, if one of the formats is that. */
+static bool debug_write(const char *name, const sinter_tensor *t, const char *formats, json *summary)
 {
     sinter_error error = { 0 };
     char path[640];
     for (const char *at = formats; *at;) {
         const size_t n = strcspn(at, ",");
-        const bool is_raw = n == 3 && !strncmp(at, "raw", n), is_text = n == 6 && !strncmp(at, "string", n),
-                   is_numpy = n == 5 && !strncmp(at, "numpy", n);
-        if (!is_raw && !is_text && !is_numpy) {
-            cli_say(LOG_ERROR, "--saveAllDebugTensors: '%.*s' is refused: wanted is raw, numpy or string", (int)n, at);
-            return false;
-        }
-        safe_path(path, sizeof path, name, is_raw ? "raw" : is_text ? "txt" : "npy");
+        const int format = format_of(at, n);
+        const bool is_raw = format == RAW, is_text = format == STRING, is_numpy = format == NUMPY;
+        if (format == SUMMARY) summary_write(summary, name, t, formats);
+        else safe_path(path, sizeof path, name, format_ending[format]);
         if (is_raw && !bytes_write(name, path, t)) return false;
         if (is_text && !text_write(name, path, t)) return false;
         if (is_numpy && sinter_tensor_write(path, t, &error) != SINTER_OK) return cli_error(&error) == 0;
@@ -242,19 +310,44 @@ static bool debug_write(const char *name, const sinter_tensor *t, const char *fo
 /* --saveAllDebugTensors: those of --markDebug. An engine does not tell them from outputs. */
 static bool debug_save_all(const exec *e, sinter_context *c)
 {
-    const char *marked = exec_text(&e->x, FLAG_markDebug);
-    bool is_good = *marked != 0;
+    static const char path[] = "tensor_summary.json";
+    const char *marked = exec_text(&e->x, FLAG_markDebug), *const formats = exec_text(&e->x, FLAG_saveAllDebugTensors);
+    json summary = { 0 };
+    bool is_good = *marked != 0, has_summary = false;
     if (!is_good) cli_say(LOG_ERROR, "--saveAllDebugTensors needs --markDebug, which names the tensors");
+    for (const char *at = formats; is_good && *at;) {
+        const size_t n = strcspn(at, ",");
+        const int format = format_of(at, n);
+        is_good = format < FORMATS;
+        has_summary = has_summary || format == SUMMARY;
+        if (!is_good)
+            cli_say(LOG_ERROR, "--saveAllDebugTensors: '%.*s' is refused: wanted is summary, numpy, string or raw",
+                    (int)n, at);
+        at += n + (at[n] == ',');
+    }
+    if (is_good && has_summary) {
+        summary.to = exec_file_open(path);
+        is_good = summary.to != NULL;
+    }
+    if (is_good && has_summary) {
+        json_open(&summary, NULL, '{');
+        json_open(&summary, "tensors", '[');
+    }
     while (is_good && *marked) {
         char name[1024];
         sinter_tensor t;
         void *own = NULL;
         const size_t n = strcspn(marked, ",");
         (void)snprintf(name, sizeof name, "%.*s", (int)n, marked);
-        is_good = tensor_get(e, c, name, &t, &own) && debug_write(name, &t, exec_text(&e->x, FLAG_saveAllDebugTensors));
+        is_good = tensor_get(e, c, name, &t, &own) && debug_write(name, &t, formats, &summary);
         free(own);
         marked += n + (marked[n] == ',');
     }
+    if (!summary.to) return is_good;
+    json_close(&summary, ']');
+    json_close(&summary, '}');
+    if (!exec_file_close(summary.to, path)) return false;
+    if (is_good) cli_say(LOG_INFO, "Writing tensor summary to file: %s", path);
     return is_good;
 }
 

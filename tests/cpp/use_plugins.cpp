@@ -38,9 +38,12 @@ static int32_t scale(float factor, float more, float const *x, float *y, int64_t
     return cudaGetLastError() == cudaSuccess ? 0 : 1;
 }
 #else
-static int32_t scale(float factor, float more, float const *x, float *y, int64_t count, cudaStream_t)
+static int32_t scale(float factor, float more, float const *x, float *y, int64_t count, cudaStream_t stream)
 {
-    for (int64_t i = 0; i < count; i++) y[i] = factor * x[i] + more;
+    const size_t size = static_cast<size_t>(count) * sizeof *x;
+    if (cudaMemcpyAsync(y, x, size + 1, cudaMemcpyDeviceToDevice, stream) == cudaSuccess) return 2; /* too many */
+    if (cudaMemcpyAsync(y, x, size, cudaMemcpyDeviceToDevice, stream) != cudaSuccess) return 1;
+    for (int64_t i = 0; i < count; i++) y[i] = factor * y[i] + more;
     return 0;
 }
 #endif

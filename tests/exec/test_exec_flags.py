@@ -244,7 +244,20 @@ def debug(flag):
     check(os.path.getsize(path("relu1.raw")) == 4 * len(marked["relu1"]), flag)
     check(open(path("pool2.npy"), "rb").read(6) == b"\x93NUMPY", flag)
     check([float(line) for line in open(path("pool2.txt"))] == marked["pool2"], flag)
-    outputs("--markDebug=relu1", "--saveAllDebugTensors=raw,x", failing="wanted is raw, numpy or string")
+    outputs("--markDebug=relu1", "--saveAllDebugTensors=raw,x", failing="wanted is summary, numpy, string or raw")
+    marked = outputs("--markDebug=relu1,pool2", "--saveAllDebugTensors=summary,numpy")
+    found = json.load(open(path("tensor_summary.json")))["tensors"]
+    check([t["name"] for t in found] == ["relu1", "pool2"] and [t["type"] for t in found] == ["FLOAT"] * 2, flag)
+    for t in found:
+        values, says = marked[t["name"]], t["statistics"]
+        check(abs(says["min"] - min(values)) < 1e-5 and abs(says["max"] - max(values)) < 1e-5 and abs(says["avg"] - sum(values) / len(values)) < 1e-5, flag, says)
+        first, last = says["elements"].split(", ..., ")
+        check([float(v) for v in first.split(", ")] == values[:5] and [float(v) for v in last.split(", ")] == values[-5:], flag, says["elements"])
+        check(t["files"] == {"numpy": t["name"] + ".npy"} and os.path.exists(path(t["name"] + ".npy")), flag, t["files"])
+        size = 1
+        for d in t["shape"]:
+            size *= d
+        check(size == len(values), flag, t["shape"])
     outputs("--saveAllDebugTensors=raw", failing="needs --markDebug")
     outputs("--saveDebugTensors=relu1:" + path("r"), failing="no debug tensor 'relu1'")
 

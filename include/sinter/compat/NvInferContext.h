@@ -446,6 +446,8 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
             const TensorLocation place =
                 v.place() == SINTER_PLACE_DEVICE || place_ == SINTER_PLACE_HOST ? TensorLocation::kDEVICE
                                                                                 : TensorLocation::kHOST;
+            detail::lent memory;
+            memory.add(v.data(), v.size_bytes());
             if (!listener_->processDebugTensor(v.data(), place, detail::from(io.dtype), detail::to_dims(v.shape()),
                                                name.c_str(), stream))
                 throw sinter::error(SINTER_CANCELLED, "the debug listener refused tensor '" + name + "'");

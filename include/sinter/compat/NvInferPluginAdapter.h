@@ -406,6 +406,12 @@ class adapter {
             *state = made.release();
         });
     }
+    static size_t size_of(sinter_plugin_tensor const &t)
+    {
+        uint64_t bits = sinter_dtype_bits(t.dtype);
+        for (uint32_t k = 0; k < t.rank; k++) bits *= static_cast<uint64_t>(t.dim[k]);
+        return static_cast<size_t>((bits + 7) / 8);
+    }
     static void copy_on_host(void *to, void const *from, size_t size, cudaStream_t) { std::memcpy(to, from, size); }
     static void copy_on_device(void *to, void const *from, size_t size, cudaStream_t stream)
     {
@@ -419,8 +425,11 @@ class adapter {
             PluginTensorDesc desc[64];
             void const *in[32];
             void *out[32];
+            lent memory;
+            memory.add(r->workspace, r->workspace_size);
             for (uint32_t i = 0; i < r->count_in + r->count_out; i++) {
                 sinter_plugin_tensor const &t = i < r->count_in ? r->in[i] : r->out[i - r->count_in];
+                memory.add(t.data, size_of(t));
                 desc[i].dims = to_dims(t.dim, t.rank);
                 desc[i].type = from(t.dtype);
                 if (i < r->count_in) in[i] = t.data;
@@ -433,10 +442,7 @@ class adapter {
                 /* The input keeps its values for other readers: the plugin changes a copy in the output's memory. */
                 if (shared >= static_cast<int32_t>(r->count_in))
                     throw sinter::error(SINTER_INVALID_ARG, "getAliasedInput() returned " + std::to_string(shared));
-                sinter_plugin_tensor const &t = r->in[shared];
-                uint64_t bits = sinter_dtype_bits(t.dtype);
-                for (uint32_t k = 0; k < t.rank; k++) bits *= static_cast<uint64_t>(t.dim[k]);
-                COPY(out[i], in[shared], static_cast<size_t>((bits + 7) / 8), static_cast<cudaStream_t>(r->stream));
+                COPY(out[i], in[shared], size_of(r->in[shared]), static_cast<cudaStream_t>(r->stream));
                 in[shared] = out[i];
             }
             const int code = instance->enqueue(desc, desc + r->count_in, in, out, r->workspace, r->tactic,

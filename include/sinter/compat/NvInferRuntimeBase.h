@@ -386,6 +386,15 @@ class reporter {
     IErrorRecorder *recorder_;
 };
 
+/* Memory of the library that a callback gets, which the functions that stand in for the CUDA runtime's have to know. */
+#ifdef SINTER_HOST_CUDA
+using lent = sinter_host_cuda::lent;
+#else
+struct lent {
+    void add(void const *, size_t) {}
+};
+#endif
+
 /* What is built for, and where the memory of callers is. */
 inline std::string device()
 {

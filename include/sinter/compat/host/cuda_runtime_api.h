@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace sinter_host_cuda {
@@ -61,10 +62,30 @@ inline cudaError_t release(void *p)
     std::free(p);
     return cudaSuccess;
 }
+/* Blocks of the library that are the program's while a callback of this thread runs: operands of a plugin, debug
+ * tensors. */
+class lent {
+  public:
+    lent() : before_(blocks().size()) {}
+    ~lent() { blocks().resize(before_); }
+    lent(lent const &) = delete;
+    lent &operator=(lent const &) = delete;
+    void add(const void *p, std::size_t size) { blocks().emplace_back(reinterpret_cast<std::uintptr_t>(p), size); }
+    static std::vector<std::pair<std::uintptr_t, std::size_t>> &blocks()
+    {
+        thread_local std::vector<std::pair<std::uintptr_t, std::size_t>> all;
+        return all;
+    }
+
+  private:
+    std::size_t before_;
+};
 /* Does [p, p + size) lie in one block of the device? */
 inline bool holds(const void *p, std::size_t size)
 {
     const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(p);
+    for (auto const &block : lent::blocks())
+        if (at >= block.first && at - block.first <= block.second && size <= block.second - (at - block.first)) return true;
     const std::lock_guard<std::mutex> held(shared().lock);
     auto next = shared().blocks.upper_bound(at);
     if (next == shared().blocks.begin()) return false;
