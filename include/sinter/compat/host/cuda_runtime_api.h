@@ -85,7 +85,8 @@ inline bool holds(const void *p, std::size_t size)
 {
     const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(p);
     for (auto const &block : lent::blocks())
-        if (at >= block.first && at - block.first <= block.second && size <= block.second - (at - block.first)) return true;
+        if (at >= block.first && at - block.first <= block.second && size <= block.second - (at - block.first))
+            return true;
     const std::lock_guard<std::mutex> held(shared().lock);
     auto next = shared().blocks.upper_bound(at);
     if (next == shared().blocks.begin()) return false;
