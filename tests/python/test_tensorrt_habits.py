@@ -678,4 +678,50 @@ def test_algorithm_selectors():
     assert any("algorithm_selector changes nothing" in text for text in recorded)
 
 
+def test_settings_that_change_nothing():
+    """They can be read again, and a warning says so; those that would make another engine are refused."""
+    said = []
+
+    class Logger(trt.ILogger):
+        def __init__(self):
+            super().__init__()
+
+        def log(self, severity, text):
+            if severity <= trt.Logger.WARNING:
+                said.append((severity, text))
+
+    class Allocator(trt.IGpuAllocator):
+        def __init__(self):
+            super().__init__()
+    logger, own = Logger(), Allocator()
+    builder, runtime = trt.Builder(logger), trt.Runtime(logger)
+    network = builder.create_network()
+    network.mark_output(network.add_activation(network.add_input("x", trt.float32, (4,)), trt.ActivationType.RELU).get_output(0))
+
+    def build(name, value):
+        config = builder.create_builder_config()
+        setattr(config, name, value)
+        assert getattr(config, name) == value
+        said.clear()
+        return builder.build_serialized_network(network, config)
+
+    plan = build("avg_timing_iterations", 3)
+    context = runtime.deserialize_cuda_engine(plan).create_execution_context()
+    assert not said
+    for holder, name in ((builder, "gpu_allocator"), (runtime, "gpu_allocator"), (context, "temporary_allocator")):
+        assert getattr(holder, name) is None
+        setattr(holder, name, None)
+        assert not said
+        setattr(holder, name, own)
+        assert getattr(holder, name) is own and len(said) == 1 and said[0][0] == trt.Logger.WARNING and f"{name} changes nothing" in said[0][1]
+        said.clear()
+    for name, value, words in (("plugins_to_serialize", ["a.so"], "carries no libraries"), ("build_route", "r", "measured on the machine"),
+                               ("hardware_compatibility_level", trt.HardwareCompatibilityLevel.AMPERE_PLUS, "one chip")):
+        assert build(name, value) is not None and [s for s, text in said if words in text] == [trt.Logger.WARNING], (name, said)
+    for name, value, words in (("engine_capability", trt.EngineCapability.SAFETY, "no safety runtime"),
+                               ("engine_capability", trt.EngineCapability.DLA_STANDALONE, "no DLA"),
+                               ("runtime_platform", trt.RuntimePlatform.WINDOWS_AMD64, "build on the system")):
+        assert build(name, value) is None and [s for s, text in said if words in text] == [trt.Logger.ERROR], (name, said)
+
+
 rig.main(__name__)

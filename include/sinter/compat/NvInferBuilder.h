@@ -229,42 +229,57 @@ class IBuilderConfig {
     /* Kept: how often a kernel is timed follows from the spread of its times. */
     void setAvgTimingIterations(int32_t count) noexcept { average_ = count; }
     int32_t getAvgTimingIterations() const noexcept { return average_; }
-    void setMinTimingIterations(int32_t) noexcept {}
+    void setMinTimingIterations(int32_t count) noexcept { least_ = count; }
     void setProfilingVerbosity(ProfilingVerbosity v) noexcept { verbosity_ = v; }
     ProfilingVerbosity getProfilingVerbosity() const noexcept { return verbosity_; }
     void setProfileStream(cudaStream_t stream) noexcept { stream_ = stream; }
     cudaStream_t getProfileStream() const noexcept { return stream_; }
-    void setHardwareCompatibilityLevel(HardwareCompatibilityLevel) noexcept {}
-    bool setTilingOptimizationLevel(TilingOptimizationLevel) noexcept { return true; }
-    void setRuntimePlatform(RuntimePlatform) noexcept {}
-    void setEngineCapability(EngineCapability) noexcept {}
-    EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
+    void setHardwareCompatibilityLevel(HardwareCompatibilityLevel level) noexcept { compatibility_ = level; }
+    bool setTilingOptimizationLevel(TilingOptimizationLevel level) noexcept
+    {
+        tiling_ = level;
+        return true;
+    }
+    /* A build for another system, or for the safety runtime or a DLA, is refused. */
+    void setRuntimePlatform(RuntimePlatform platform) noexcept { platform_ = platform; }
+    void setEngineCapability(EngineCapability capability) noexcept { capability_ = capability; }
+    EngineCapability getEngineCapability() const noexcept { return capability_; }
     bool setTacticSources(TacticSources sources) noexcept
     {
         sources_ = sources;
         return true;
     }
     TacticSources getTacticSources() const noexcept { return sources_; }
-    int32_t getMinTimingIterations() const noexcept { return 1; }
-    void setMaxNbTactics(int32_t) noexcept {}
-    int32_t getMaxNbTactics() const noexcept { return -1; }
-    bool setL2LimitForTiling(int64_t) noexcept { return true; }
-    int64_t getL2LimitForTiling() const noexcept { return 0; }
+    int32_t getMinTimingIterations() const noexcept { return least_; }
+    /* Kept, as the two limits of tiling: builds choose how much they measure by their optimisation level. */
+    void setMaxNbTactics(int32_t count) noexcept { tactics_ = count; }
+    int32_t getMaxNbTactics() const noexcept { return tactics_; }
+    bool setL2LimitForTiling(int64_t size) noexcept
+    {
+        l2_limit_ = size;
+        return true;
+    }
+    int64_t getL2LimitForTiling() const noexcept { return l2_limit_; }
     /* Kernels are timed where the build runs, and there is one way through it: nothing but "" is taken. */
     bool setRemoteAutoTuningConfig(char const *config) noexcept { return !config || !*config; }
     char const *getRemoteAutoTuningConfig() const noexcept { return ""; }
     bool setBuildRoute(char const *route) noexcept { return !route || !*route; }
     char const *getBuildRoute() const noexcept { return ""; }
     char const *getAllBuildRoutes() const noexcept { return "{}"; }
-    TilingOptimizationLevel getTilingOptimizationLevel() const noexcept { return TilingOptimizationLevel::kNONE; }
-    RuntimePlatform getRuntimePlatform() const noexcept { return RuntimePlatform::kSAME_AS_BUILD; }
-    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
+    TilingOptimizationLevel getTilingOptimizationLevel() const noexcept { return tiling_; }
+    RuntimePlatform getRuntimePlatform() const noexcept { return platform_; }
+    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept { return compatibility_; }
+    /* Kept; an engine carries no libraries, which a build says. */
+    void setPluginsToSerialize(char const *const *paths, int32_t count) noexcept
     {
-        return HardwareCompatibilityLevel::kNONE;
+        libraries_.assign(paths, paths + std::max(count, 0));
     }
-    void setPluginsToSerialize(char const *const *, int32_t) noexcept {}
-    int32_t getNbPluginsToSerialize() const noexcept { return 0; }
-    char const *getPluginToSerialize(int32_t) const noexcept { return nullptr; }
+    int32_t getNbPluginsToSerialize() const noexcept { return static_cast<int32_t>(libraries_.size()); }
+    char const *getPluginToSerialize(int32_t index) const noexcept
+    {
+        return index >= 0 && index < getNbPluginsToSerialize() ? libraries_[static_cast<size_t>(index)].c_str()
+                                                              : nullptr;
+    }
     /* There is no DLA: a layer is told to run on the GPU, or nowhere. */
     void setDeviceType(ILayer const *, DeviceType type) noexcept { uses_dla_ = uses_dla_ || type == DeviceType::kDLA; }
     DeviceType getDeviceType(ILayer const *) const noexcept { return getDefaultDeviceType(); }
@@ -295,6 +310,13 @@ class IBuilderConfig {
     ProfilingVerbosity verbosity_ = ProfilingVerbosity::kLAYER_NAMES_ONLY;
     cudaStream_t stream_ = nullptr;
     TacticSources sources_ = 24;
+    HardwareCompatibilityLevel compatibility_ = HardwareCompatibilityLevel::kNONE;
+    TilingOptimizationLevel tiling_ = TilingOptimizationLevel::kNONE;
+    RuntimePlatform platform_ = RuntimePlatform::kSAME_AS_BUILD;
+    EngineCapability capability_ = EngineCapability::kSTANDARD;
+    int32_t least_ = 1, tactics_ = -1;
+    int64_t l2_limit_ = 0;
+    std::vector<std::string> libraries_;
     bool uses_dla_ = false;
 };
 
@@ -445,6 +467,16 @@ class IBuilder : public detail::reporter {
         };
         for (named_flag const &f : unused)
             if (config.getFlag(f.flag)) warn(f.text);
+        if (config.capability_ != EngineCapability::kSTANDARD)
+            throw sinter::error(SINTER_UNSUPPORTED,
+                                "the engine capability is not kSTANDARD: there is no safety runtime, and no DLA");
+        if (config.platform_ != RuntimePlatform::kSAME_AS_BUILD)
+            throw sinter::error(SINTER_UNSUPPORTED, "the runtime platform is not kSAME_AS_BUILD: build on the system "
+                                                    "that runs the engine");
+        if (config.compatibility_ != HardwareCompatibilityLevel::kNONE)
+            warn("setHardwareCompatibilityLevel changes nothing: kernels are chosen for one chip: build for each");
+        if (!config.libraries_.empty())
+            warn("setPluginsToSerialize changes nothing: the program that runs an engine loads its libraries");
         if (config.selector_)
             warn("setAlgorithmSelector changes nothing: kernels are chosen by their times, which setTimingCache keeps");
         if (config.uses_dla_)

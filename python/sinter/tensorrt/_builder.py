@@ -7,7 +7,7 @@ import time
 
 from .._library import Error
 from ._calibrate import ranges_of
-from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, default_device, plan_memory, strict
+from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, default_device, plan_memory, strict, unused_allocator
 from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, PreviewFeature,
                       ProfilingVerbosity, RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
@@ -188,8 +188,10 @@ class Builder(Managed, Reporter):
     def __init__(self, logger):
         if not isinstance(logger, ILogger):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
-        self.logger, self.gpu_allocator = logger, None
+        self.logger = logger
         self.device, self._config = default_device(), IBuilderConfig()
+
+    gpu_allocator = unused_allocator("gpu_allocator")
 
     @property
     def platform_has_tf32(self):
@@ -348,6 +350,14 @@ class Builder(Managed, Reporter):
         if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
             self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
                      "engine for each")
+        if config.engine_capability != EngineCapability.STANDARD:
+            raise NotAvailable(f"{EngineCapability(config.engine_capability)} is not available: there is no safety runtime, and no DLA; STANDARD is")
+        if config.runtime_platform != RuntimePlatform.SAME_AS_BUILD:
+            raise NotAvailable(f"{RuntimePlatform(config.runtime_platform)} is not available: build on the system that runs the engine")
+        if config.plugins_to_serialize:
+            self.say(Severity.WARNING, "plugins_to_serialize changes nothing: an engine carries no libraries, and the script that runs it loads them")
+        if config.remote_auto_tuning_config or config.build_route:
+            self.say(Severity.WARNING, "remote_auto_tuning_config and build_route change nothing: kernels are measured on the machine that builds")
         if config.algorithm_selector is not None:
             self.say(Severity.WARNING, "algorithm_selector changes nothing: kernels are chosen by their times, which a timing cache keeps "
                      "(IBuilderConfig.create_timing_cache) and can change (ITimingCache.update)")

@@ -169,6 +169,16 @@ class Reporter:
         return result
 
 
+def unused_allocator(name):
+    """An allocator that a script may set and read: nobody asks it, which a warning says."""
+    def put(self, allocator):
+        if allocator is not None:
+            self.say(Severity.WARNING, f"{name} changes nothing: memory of engines is the library's; create_execution_context(USER_MANAGED) takes "
+                                       "the script's memory, and IOutputAllocator that of outputs")
+        self.__dict__["_" + name] = allocator
+    return property(lambda self: self.__dict__.get("_" + name), put)
+
+
 RECORDED = {1: "INVALID_ARGUMENT", 2: "INVALID_ARGUMENT", 3: "UNSUPPORTED_STATE", 4: "FAILED_ALLOCATION", 5: "FAILED_EXECUTION",
             6: "INVALID_ARGUMENT", 7: "INVALID_STATE", 8: "INTERNAL_ERROR", 9: "INVALID_STATE"}
 

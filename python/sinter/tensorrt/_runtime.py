@@ -17,7 +17,8 @@ from .._host_device import device as host_device
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
-from ._core import DEBUG, IMPLICIT, UNFUSED, VALUES, Dims, ILogger, Managed, NoDims, Reporter, plan_memory, to_trt, volume
+from ._core import (DEBUG, IMPLICIT, UNFUSED, VALUES, Dims, ILogger, Managed, NoDims, Reporter, plan_memory, to_trt, unused_allocator,
+                    volume)
 from ._inspector import EngineInspector, layer_names, profile_suffix
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._formats import LINEAR, MARK, read_mark
@@ -65,11 +66,12 @@ class Runtime(Managed, Reporter):
     """Loads engines."""
     ATTRIBUTES = "logger gpu_allocator engine_host_code_allowed temporary_directory tempfile_control_flags"
     DLA_core, num_DLA_cores, max_threads = -1, 0, 1
+    gpu_allocator = unused_allocator("gpu_allocator")
 
     def __init__(self, logger):
         if not isinstance(logger, ILogger):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
-        self.logger, self.gpu_allocator, self.engine_host_code_allowed = logger, None, False
+        self.logger, self.engine_host_code_allowed = logger, False
         self.temporary_directory, self.tempfile_control_flags = "", TEMPFILES
 
     def deserialize_cuda_engine(self, serialized_engine=None, *, stream_reader=None, stream_reader_v2=None):
@@ -445,7 +447,7 @@ class IExecutionContext(Managed, Reporter):
     debug_sync, enqueue_emits_profile = False, True
     persistent_cache_limit = 0
     unfused_tensors_debug_state = False
-    temporary_allocator = None
+    temporary_allocator = unused_allocator("temporary_allocator")
 
     def __init__(self, engine, strategy=ExecutionContextAllocationStrategy.STATIC):
         self._strategy, self._lent = ExecutionContextAllocationStrategy(strategy), None
