@@ -142,7 +142,7 @@ static void debug_tensors()
     CHECK(context->executeV2(bindings));
     CHECK(listener.seen == "square " && listener.first == 9 && out.read()[1] == -16);
     CHECK(context->setAllTensorsDebugState(false) && !context->getDebugState("square"));
-    CHECK(!context->setUnfusedTensorsDebugState(true));
+    CHECK(!context->setUnfusedTensorsDebugState(true) && context->setUnfusedTensorsDebugState(false));
     CHECK(context->setAllTensorsDebugState(true));
     listener.is_pleased = false;
     CHECK(!context->executeV2(bindings));

@@ -236,7 +236,11 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     }
     bool getDebugState(char const *name) const noexcept { return name && debugged_.count(name) != 0; }
     /* Which tensors are fused is not known to an engine. */
-    bool setUnfusedTensorsDebugState(bool is_on) noexcept { return !is_on; }
+    bool setUnfusedTensorsDebugState(bool is_on) noexcept
+    {
+        if (is_on) fail(SINTER_UNSUPPORTED, "which tensors stay unfused is not known: INetworkDefinition::markDebug");
+        return !is_on;
+    }
     bool getUnfusedTensorsDebugState() const noexcept { return false; }
 
     /* ---- profiling ---- */
