@@ -523,7 +523,8 @@ def test_engines_that_cannot_be_refitted():
         engine = trt.Runtime(QUIET).deserialize_cuda_engine(plan)
         assert engine.refittable == (flag is not None)
         if engine.refittable:
-            assert trt.Refitter(engine=engine, logger=QUIET).get_all_weights()
+            refitter = trt.Refitter(engine=engine, logger=QUIET)
+            assert refitter.get_all_weights() and refitter.get_weights_prototype("nothing").size == -1
         else:                                               # as pybind11 says that a constructor gave nothing
             rig.raises(TypeError, trt.Refitter, engine, QUIET)
 
@@ -547,8 +548,58 @@ def test_tensors_that_are_not_there():
             assert shape.nbDims == -1
             rig.raises(ValueError, len, shape)
         assert context.get_tensor_address(word) == 0 and context.get_max_output_size(word) == -1
+    assert not context.set_output_allocator("nothing", None) and engine.get_binding_name(2) is None and engine.get_device_memory_size_for_profile(3) == 0
+    for shapes in (engine.get_tensor_profile_shape("nothing", 0), engine.get_tensor_profile_shape("x", 1)):
+        assert [d.nbDims for d in shapes] == [-1] * 3
+    said.texts.clear()
+    inspector = engine.create_engine_inspector()
+    inspector.error_recorder = said
+    assert inspector.get_layer_information(99, trt.LayerInformationFormat.JSON) is None and len(said.texts) == 1
     assert engine.get_tensor_name(2) is None and engine.get_tensor_name(-1) is None
     assert engine.get_binding_dtype(np.int64(1)) == trt.float32 and engine.get_tensor_shape(name="x") == (2, 3) == engine.get_binding_shape(index=0)
+
+
+def test_layers_that_are_refused():
+    """Whatever a script gives to a call that adds a layer: it is a layer, None with an error in the log, or an error of Python's for a wrong type
+    or number. The network has as many layers as before where there is none."""
+    import inspect
+    from sinter.tensorrt._layers import METHODS
+    rng = np.random.default_rng(21)
+    counts = {"layer": 0, "none": 0, "error": 0}
+    rows = [line.split() for line in METHODS.strip().split("\n")]
+    for turn in range(400):
+        builder, network = begin()
+        network.error_recorder = said = Texts()
+        said.report_error = lambda code, text, said=said: said.texts.append(text)
+        tensors = [network.add_input(f"x{i}", [trt.float32, trt.int32, trt.bool][i % 3], shape) for i, shape in enumerate(((2, 3), (1, 3, 4, 4), ()))]
+        name, before = rows[turn % len(rows)][0].rstrip(":"), network.num_layers
+        values = []
+        for word in rows[turn % len(rows)][2:]:
+            role = word.partition("=")[0].partition(":")[2]
+            if role == "t":
+                values.append([*tensors, None, "x"][int(rng.integers(5)) if rng.integers(2) else 0])
+            elif role == "l":
+                values.append([[], tensors[:1], [None], tensors][int(rng.integers(4))])
+            else:
+                values.append([0, 1, (1, 1), "a", None, np.ones(3, "f4"), trt.float32, -5, [9] * 9][int(rng.integers(9))])
+        try:
+            layer = getattr(network, f"add_{name}")(*values)
+            kind = "none" if layer is None else "layer"
+            assert bool(said.texts) == (layer is None), (name, values, said.texts)
+        except (TypeError, ValueError, KeyError, trt.NotAvailable, AttributeError) as e:
+            assert not isinstance(e, sinter.Error) or isinstance(e, TypeError), (name, values, e)
+            kind = "error"
+        counts[kind] += 1
+        assert kind == "layer" or network.num_layers == before, (name, values)
+    assert min(counts.values()) > 20, counts
+    builder, network = begin()
+    x = network.add_input("x", trt.float32, (2, 3))
+    assert network.add_input("x", trt.float32, (2,)) is None and network.num_inputs == 1
+    for call in (network.add_softmax, network.mark_output, network.unmark_output, network.add_loop().add_recurrence, network.add_if_conditional().add_input):
+        for wrong in (None, "x"):
+            rig.raises(TypeError, call, wrong, says="an ITensor is wanted")
+    network.add_softmax(x)
+    assert network.remove_tensor(x) is None and network.num_inputs == 1 and network.add_concatenation([]) is None
 
 
 def test_arguments_by_name():

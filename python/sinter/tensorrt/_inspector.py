@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine inspector: steps as TensorRT's layers, in the library's words."""
+from .._library import Error
 from ._core import Reporter
 from ._names import LayerInformationFormat
 
@@ -30,8 +31,11 @@ class EngineInspector(Reporter):
         self.engine, self.logger, self.execution_context = engine, engine.logger, None
 
     def _layers(self, index, format):
-        shown = self.execution_context._with_shapes() if self.execution_context is not None else self.engine._engine
-        return shown.layers(index, "json" if format == LayerInformationFormat.JSON else "text")
+        try:
+            shown = self.execution_context._with_shapes() if self.execution_context is not None else self.engine._engine
+            return shown.layers(index, "json" if format == LayerInformationFormat.JSON else "text")
+        except Error as e:
+            return self.fail(e)
 
     def get_layer_information(self, layer_index, format):
         return self._layers(layer_index, format)

@@ -9,7 +9,7 @@ from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
 from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag
-from ._network import ILayer, NetworkDefinition, address_of
+from ._network import ILayer, NetworkDefinition, address_of, logged, tensor_of
 from ._plugin_classes import BUILD, part
 from ._rnn import IRNNv2Layer
 from ._shipped import ShippedPlugin
@@ -202,9 +202,9 @@ def make_method(name, kind, words):
                 raise TypeError(f"add_{name} needs '{argument}'")
             value = given.get(argument, default)
             if role == "t":
-                tensors.append(None if value is None else value.tensor)
+                tensors.append(None if value is None and is_optional else tensor_of(value, f"add_{name}", argument))
             elif role == "l":
-                tensors += [t.tensor for t in value]
+                tensors += [tensor_of(t, f"add_{name}", argument) for t in value]
             elif role == "is_causal":
                 parameters["causal_kind"] = causal_kind(value)
             elif role == "blocks":
@@ -218,7 +218,7 @@ def make_method(name, kind, words):
         return layer
     method.__name__ = f"add_{name}"
     method.__doc__ = f"Adds a layer: add_{name}({', '.join(a[0] for a in arguments)})."
-    return method
+    return logged(method)
 
 
 def methods():
@@ -257,10 +257,13 @@ class INetworkDefinition(NetworkDefinition):
         kind = layer.kind.name.lower()
         return self._wrap_layer(self._named(layer, UNNAMED.get(kind) or "".join(p.capitalize() for p in kind.split("_"))))
 
+    @logged
     def add_concatenation(self, inputs):
         """Joins tensors along ILayer.axis, which is max(0, rank - 3) as upstream until it is set: the channels of NCHW."""
-        return self._add("concatenation", [t.tensor for t in inputs], {"axis": max(0, len(inputs[0].shape) - 3)})
+        tensors = [tensor_of(t, "add_concatenation", "inputs") for t in inputs]
+        return self._add("concatenation", tensors, {"axis": max(0, len(inputs[0].shape) - 3) if tensors else 0})
 
+    @logged
     def add_fully_connected(self, input, num_outputs, kernel, bias=None):
         """A product of all elements of a batch's item, [N, C, ...], with a matrix [num_outputs, C * ...]: [N, num_outputs, 1, ...]."""
         front = 2 if self._is_explicit or len(input.tensor.shape) > 3 else 1              # without a batch: it is implicit

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: tensors, layers, and what can be asked. OnnxParser fills a network, or scripts add layers (_layers.py)."""
 import contextlib
+import functools
 import math
 
 from .. import _build
@@ -221,6 +222,24 @@ NTH = {word: "_{}" for word in ("DynamicQuantize", "PluginV2DynamicExt", "Plugin
 # The inputs of layers, and of ONNX's operators, whose values are sizes.
 SIZES = {"shuffle": (1,), "resize": (1,), "slice": (1, 2, 3), "fill": (0,), "trip_limit": (0,), "loop_output": (1,), "Reshape": (1,),
          "Expand": (1,), "Tile": (1,), "Resize": (3,), "Slice": (1, 2, 4), "ConstantOfShape": (0,), "Range": (0, 1, 2), "Pad": (1,)}
+
+
+def logged(method, network=lambda self: self):
+    """A method of a network, or of a part of one: as upstream, what the library refuses is an error for the logger, and None is the result."""
+    @functools.wraps(method)
+    def call(self, *values, **named):
+        try:
+            return method(self, *values, **named)
+        except Error as e:
+            return network(self).fail(e)
+    return call
+
+
+def tensor_of(value, call, argument):
+    """The library's tensor of an ITensor. As upstream, anything else is a TypeError."""
+    if not isinstance(value, ITensor):
+        raise TypeError(f"{call}(): argument '{argument}' is a {type(value).__name__}, an ITensor is wanted")
+    return value.tensor
 
 
 def quantises(network, dtype, tensor):
@@ -456,6 +475,7 @@ class NetworkDefinition(Managed, Reporter):
 
     # ---- inputs and outputs ----
 
+    @logged
     def add_input(self, name, dtype, shape):
         """An input; -1 is a free size, for which optimization profiles give ranges. A network without EXPLICIT_BATCH has an implicit
         batch if the builder was given a max_batch_size, as TensorRT 10's cannot be."""
@@ -479,11 +499,13 @@ class NetworkDefinition(Managed, Reporter):
             for tensor in self._net.inputs:
                 put_shape(tensor, (-1, *tensor.shape), ("batch", *tensor.dim_names))
 
+    @logged
     def mark_output(self, tensor):
-        self._net.mark_output(tensor.tensor)
+        self._net.mark_output(tensor_of(tensor, "mark_output", "tensor"))
 
+    @logged
     def unmark_output(self, tensor):
-        self._net.mark_output(tensor.tensor, False)
+        self._net.mark_output(tensor_of(tensor, "unmark_output", "tensor"), False)
 
     def mark_debug(self, tensor):
         """Hands the tensor to the debug listener of a context, after each run for which its state is on."""
@@ -519,6 +541,7 @@ class NetworkDefinition(Managed, Reporter):
         self._net.mark_output(tensor.tensor, False)
         return True
 
+    @logged
     def remove_tensor(self, tensor):
         """Removes an input that nothing reads."""
         self._net.remove(tensor.tensor)

@@ -8,7 +8,7 @@ from .._dtype import BITS
 from .._engine import load
 from .._library import Error
 from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
-from ._names import TensorLocation, WeightsRole
+from ._names import DataType, TensorLocation, WeightsRole
 from ._parser import ProtoLoader, parser_error
 from ._proto import Proto
 
@@ -78,7 +78,10 @@ class Refitter(Managed, Reporter):
         return TensorLocation.HOST
 
     def get_weights_prototype(self, weights_name):
-        known = self._known()[weights_name]
+        """Type and count of the weights; of a name that the engine does not have the count is -1, as upstream's."""
+        known = self._known().get(weights_name)
+        if known is None:
+            return Weights(DataType.FLOAT, None, -1)
         return Weights(to_trt(known.dtype, weights_name), None, known.size * 8 // BITS[known.dtype])
 
     def get_all_weights(self):

@@ -256,7 +256,11 @@ class ICudaEngine(Managed, Reporter):
         return self._engine.automatic_weight_budget()
 
     def get_device_memory_size_for_profile(self, profile_index):
-        return self._memory(profile_index)
+        return self._memory(profile_index) if self._has_profile(profile_index) else 0
+
+    def _has_profile(self, index):
+        known = 0 <= index < self._engine.profile_count
+        return known or self.fail(f"the engine has no optimization profile {index}: {self._engine.profile_count} profiles are counted from 0", False)
 
     get_device_memory_size_for_profile_v2 = get_device_memory_size_for_profile
 
@@ -316,9 +320,11 @@ class ICudaEngine(Managed, Reporter):
     def get_tensor_location(self, name):
         return TensorLocation.HOST if self._known(name).name in self._shape_inputs else TensorLocation.DEVICE
 
-    @of_tensor(())
+    @of_tensor([NoDims([])] * 3)
     def get_tensor_profile_shape(self, name, profile_index):
         """[min, opt, max] of an input; of an output the shapes that it has with those of the inputs, for scripts that allocate by them."""
+        if not self._has_profile(profile_index):
+            return [NoDims([])] * 3
         name, inputs = self._known(name).name, [io for io in self._engine.io(profile_index) if io.is_input]
         return [self._shown(name, {**infer(self._engine, shapes), **shapes}[name])
                 for shapes in ({io.name: getattr(io, which) for io in inputs} for which in ("min", "opt", "max"))]
@@ -386,7 +392,7 @@ class ICudaEngine(Managed, Reporter):
 
     def get_binding_name(self, index):
         """A tensor's name; of profiles after the first with the profile behind it."""
-        return self[index]
+        return self[index] if 0 <= index < self.num_bindings else self.fail(self._unknown(index))
 
     def get_binding_index(self, name):
         return list(self._bindings).index(name) if name in self._bindings else -1
@@ -633,6 +639,7 @@ class IExecutionContext(Managed, Reporter):
     def get_tensor_address(self, name):
         return self._addresses.get(self.engine._known(name).name, 0)
 
+    @of_tensor(False)
     def set_output_allocator(self, name, output_allocator):
         self._allocators[name] = output_allocator
         return True
