@@ -329,9 +329,13 @@ class ICudaEngine(Managed, Reporter):
         return [self._shown(name, {**infer(self._engine, shapes), **shapes}[name])
                 for shapes in ({io.name: getattr(io, which) for io in inputs} for which in ("min", "opt", "max"))]
 
-    @of_tensor(())
     def get_tensor_profile_values(self, name, profile_index):
-        """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none."""
+        """The values that IOptimizationProfile.set_shape_input gave: [min, opt, max]; [] where it gave none. Upstream takes the profile
+        first where arguments have no names; both orders serve."""
+        if isinstance(profile_index, str):
+            name, profile_index = profile_index, name
+        if self._find(name) is None:
+            return self.fail(self._unknown(name), [])
         parts = self._values.get((self._known(name).name, profile_index), ())
         return [tuple(map(int, re.findall("-?[0-9]+", part))) for part in parts]
 
