@@ -275,8 +275,8 @@ static bool attention_gate(grow *g, const gop *op)
     return grow_end(g, finish(g, op, in, has_rate ? 4 : 3), has_rate ? 2 : 1) != G_NONE;
 }
 
-/* The gate jumps where the product of key and query passes 0, and sums in another order give 0 or next to it. So all terms
- * of a product have one sign. */
+/* The gate jumps where the product of key and query passes 0, and sums in another order give 0 or next to it. So all
+ * terms of a product have one sign. */
 static bool engram(grow *g, const gop *op)
 {
     const int64_t count = grow_between(g, 1, 3), size = grow_between(g, 1, 5), norm[2] = { count, size };
