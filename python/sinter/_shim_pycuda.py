@@ -297,12 +297,13 @@ class MemoryPool:
 class GPUArray:
     """An array in memory of the device, with what scripts use to feed engines."""
 
-    def __init__(self, shape, dtype, allocator=None, order="C", base=None):
-        np = numpy()
+    def __init__(self, shape, dtype, allocator=None, order="C", base=None, gpudata=None, strides=None):
+        """gpudata: memory that is there already, which `base` keeps."""
+        np, self.base = numpy(), base
         self.shape, self.dtype = tuple(map(int, shape)) if hasattr(shape, "__iter__") else (int(shape),), np.dtype(dtype)
         self.size = self.mem_size = int(np.prod(self.shape, dtype=np.int64))
         self.itemsize, self.ndim, self.nbytes = self.dtype.itemsize, len(self.shape), self.size * self.dtype.itemsize
-        self.gpudata = mem_alloc(self.nbytes) if base is None else base
+        self.gpudata = mem_alloc(self.nbytes) if gpudata is None else gpudata
         self.ptr = int(self.gpudata)
 
     def __len__(self):
@@ -341,11 +342,11 @@ class GPUArray:
         return to_gpu(self.get().astype(dtype))
 
     def view(self, dtype=None):
-        return GPUArray(self.get().view(dtype).shape, self.dtype if dtype is None else dtype, base=self.gpudata)
+        return GPUArray(self.get().view(dtype).shape, self.dtype if dtype is None else dtype, base=self, gpudata=self.gpudata)
 
     def reshape(self, *shape, order="C"):
         shape = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape
-        return GPUArray(numpy().empty(self.shape, bool).reshape(shape).shape, self.dtype, base=self.gpudata)
+        return GPUArray(numpy().empty(self.shape, bool).reshape(shape).shape, self.dtype, base=self, gpudata=self.gpudata)
 
     def ravel(self):
         return self.reshape(self.size)
@@ -362,9 +363,7 @@ class GPUArray:
         part = whole[index if Ellipsis in index else (*index, Ellipsis)]
         if not part.flags.c_contiguous or part.size and not numpy().may_share_memory(part, whole):
             raise ValueError("only a part of an array without gaps is taken here: use get()[index]")
-        made = GPUArray(part.shape, self.dtype, base=part.__array_interface__["data"][0] if part.size else self.ptr)
-        made.owner = self
-        return made
+        return GPUArray(part.shape, self.dtype, base=self, gpudata=part.__array_interface__["data"][0] if part.size else self.ptr)
 
     def __setitem__(self, index, value):
         self._array()[index] = value.get() if isinstance(value, GPUArray) else value

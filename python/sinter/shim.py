@@ -58,6 +58,7 @@ def open_libraries(version):
     """Scripts that open TensorRT's libraries by ctypes get what such scripts call; on the host libcudart's functions, too. Only the
     lean runtime's library stays absent: there is none."""
     import ctypes
+    import ctypes.util
     from ._shim_cudart import Library
 
     class CDLL(ctypes.CDLL):
@@ -67,8 +68,13 @@ def open_libraries(version):
             if stem == "libcudart" and is_host():
                 return Library()
             return InferLibrary(stem, version) if stem in InferLibrary.STEMS and file != stem else super().__new__(cls)
+    find = ctypes.util.find_library
+
+    def find_library(name):
+        return f"lib{name}.so" if "lib" + name in InferLibrary.STEMS or name == "cudart" and is_host() else find(name)
     if ctypes.CDLL.__module__ != __name__:
         ctypes.CDLL = ctypes.cdll._dlltype = CDLL
+        ctypes.util.find_library = find_library
 
 
 class InferLibrary:

@@ -2,6 +2,7 @@
 """What posts do with libcudart opened by ctypes: results by byref() and by pointer(), texts of errors, attributes and properties of
 the device, graphs; and modules of pycuda and cuda that a CPU does not have."""
 import ctypes
+import ctypes.util
 
 runtime = ctypes.CDLL("libcudart.so.12")
 
@@ -20,6 +21,9 @@ def libraries():
     import importlib.util
     for name in ("libnvinfer.so.10", "libnvinfer_plugin.so", "/usr/lib/libnvonnxparser.so.10.16.0"):
         assert ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL) and ctypes.cdll.LoadLibrary(name)
+    for name in ("nvinfer", "nvinfer_plugin", "nvonnxparser", "cudart"):
+        assert ctypes.CDLL(ctypes.util.find_library(name)), name
+    assert ctypes.util.find_library("nvinfer_lean") is None and ctypes.util.find_library("c")
     library = ctypes.CDLL("libnvinfer.so")
     library.getInferLibVersion.restype = ctypes.c_int
     import tensorrt

@@ -40,6 +40,8 @@ def calculate(rng):
         part = x[shape[0] - 1]
         part.fill(turn)                             # it lies in x
         assert (x.get()[-1] == turn).all() and np.array_equal(x.get()[:-1], (a + b)[:-1])
+        same = gpuarray.GPUArray(shape, a.dtype, gpudata=x.gpudata, base=x)
+        assert np.array_equal(same.get(), x.get()) and same.base is x and int(same.gpudata) == x.ptr
         x[0] = y[0]
         assert np.array_equal(x.get()[0], b[0])
 
