@@ -46,13 +46,31 @@ static bool range_ok(uint64_t at, uint64_t size, uint64_t limit)
     return at <= limit && size <= limit - at;
 }
 
+/* What files are that are taken for engines, by their first bytes. */
+static const struct {
+    uint32_t at, length;
+    const char *bytes, *what;
+} mistaken[] = {
+    { 0, 4, "ftrt", "an engine of TensorRT, which cannot be read: build an engine of its model" },
+    { 0, 4, "PK\3\4", "an archive of PyTorch: export the model to ONNX, and build an engine of that" },
+    { 4, 1, "{", "JSON behind its size, which exporters put before an engine: give the bytes behind both" },
+    { 0, 1, "\x08", "an ONNX model: build an engine of it" },
+};
+
+static sinter_status no_engine(env *e, const engine *g)
+{
+    for (uint32_t i = 0; i < sizeof mistaken / sizeof *mistaken; i++)
+        if (!memcmp(g->bytes + mistaken[i].at, mistaken[i].bytes, mistaken[i].length))
+            return BAD(e, "this is no engine file: it begins as %s", mistaken[i].what);
+    return BAD(e, "this is no engine file: it does not begin with the engine's mark");
+}
+
 static sinter_status check_header(env *e, const engine *g)
 {
     if (g->size < sizeof(engine_header))
         return BAD(e, "%zu bytes are no engine, the header alone has %zu", g->size, sizeof(engine_header));
     const engine_header *h = (const engine_header *)g->bytes;
-    if (memcmp(h->magic, ENGINE_MAGIC, sizeof h->magic) != 0)
-        return BAD(e, "this is no engine file: it does not begin with the engine's mark");
+    if (memcmp(h->magic, ENGINE_MAGIC, sizeof h->magic) != 0) return no_engine(e, g);
     if (h->byte_order != 0x01020304) return FAIL(e, INCOMPATIBLE, "the engine was written with another byte order");
     if (h->major != ENGINE_MAJOR)
         return FAIL(e, INCOMPATIBLE, "the engine has format %u.%u, this library reads %d.x: build it again", h->major,

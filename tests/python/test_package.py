@@ -178,6 +178,9 @@ def test_errors():
     unknown = model(data(2, "g") + data(11, value("x", "f32", [1])) + data(12, value("y", "f32", [1])) + node("Frobnicate", ["x"], ["y"]))
     rig.raises(sinter.Unsupported, sinter.build, unknown, says="Frobnicate")
     rig.raises(sinter.InvalidModel, sinter.load, bytes(digits())[:1000])
+    for begin, words in ((b"ftrt", "an engine of TensorRT"), (b"PK\3\4", "export the model to ONNX"), (b"\x20\0\0\0{", "JSON"),
+                         (rig.DIGITS.read_bytes(), "an ONNX model: build an engine"), (b"any", "the engine's mark")):
+        rig.raises(sinter.InvalidModel, sinter.load, begin + bytes(200), says=words)
     context = digits().load().context()
     rig.raises(sinter.InvalidArgument, context.run, says="image")
     rig.raises(KeyError, context.run, {"picture": SEVEN}, says="picture")
