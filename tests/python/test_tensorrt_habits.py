@@ -592,6 +592,10 @@ def test_layers_that_are_refused():
         counts[kind] += 1
         assert kind == "layer" or network.num_layers == before, (name, values)
     assert min(counts.values()) > 20, counts
+    parser, config = trt.OnnxParser(network, QUIET), builder.create_builder_config()
+    assert not parser.parse(b"") and parser.num_errors == 1 and parser.get_error(0).desc() and parser.get_error(1) is parser.get_error(-1) is None
+    for size in (-1, "a"):
+        rig.raises(TypeError, config.set_memory_pool_limit, trt.MemoryPoolType.WORKSPACE, size)
     builder, network = begin()
     x = network.add_input("x", trt.float32, (2, 3))
     assert network.add_input("x", trt.float32, (2,)) is None and network.num_inputs == 1

@@ -117,6 +117,8 @@ class IBuilderConfig(Managed):
         return self.calibration_profile
 
     def set_memory_pool_limit(self, pool, pool_size):
+        if pool_size < 0:
+            raise TypeError(f"set_memory_pool_limit(): a pool has 0 bytes or more, not {pool_size}")
         self.pools[pool] = int(pool_size)
 
     def get_memory_pool_limit(self, pool):

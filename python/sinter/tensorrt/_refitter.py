@@ -153,7 +153,7 @@ class OnnxParserRefitter(ProtoLoader, Reporter):
     num_errors = property(lambda self: len(self._errors))
 
     def get_error(self, index):
-        return self._errors[index]
+        return self._errors[index] if 0 <= index < len(self._errors) else None
 
     def clear_errors(self):
         self._errors = []
