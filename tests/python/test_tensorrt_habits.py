@@ -770,6 +770,11 @@ def test_settings_that_change_nothing():
         setattr(holder, name, own)
         assert getattr(holder, name) is own and len(said) == 1 and said[0][0] == trt.Logger.WARNING and f"{name} changes nothing" in said[0][1]
         said.clear()
+    config = builder.create_builder_config()
+    config.DLA_core = -1
+    assert not said
+    config.DLA_core = 0
+    assert config.DLA_core == -1 and [s for s, text in said if "there is no DLA" in text] == [trt.Logger.ERROR]
     for name, value, words in (("plugins_to_serialize", ["a.so"], "carries no libraries"), ("build_route", "r", "measured on the machine"),
                                ("hardware_compatibility_level", trt.HardwareCompatibilityLevel.AMPERE_PLUS, "one chip")):
         assert build(name, value) is not None and [s for s, text in said if words in text] == [trt.Logger.WARNING], (name, said)

@@ -55,7 +55,8 @@ class IBuilderConfig(Managed):
                   "l2_limit_for_tiling plugins_to_serialize profile_stream remote_auto_tuning_config build_route "
                   "algorithm_selector")
 
-    def __init__(self):
+    def __init__(self, builder=None):
+        self._builder = builder
         self.reset()
 
     def reset(self):
@@ -67,7 +68,7 @@ class IBuilderConfig(Managed):
         self.builder_optimization_level, self.max_aux_streams, self.max_num_tactics = 3, -1, -1
         self.hardware_compatibility_level = HardwareCompatibilityLevel.NONE
         self.profiling_verbosity, self.engine_capability = ProfilingVerbosity.LAYER_NAMES_ONLY, EngineCapability.STANDARD
-        self.default_device_type, self.DLA_core, self.runtime_platform = DeviceType.GPU, -1, RuntimePlatform.SAME_AS_BUILD
+        self.default_device_type, self.runtime_platform = DeviceType.GPU, RuntimePlatform.SAME_AS_BUILD
         self.tiling_optimization_level, self.l2_limit_for_tiling = TilingOptimizationLevel.NONE, 0
         self.plugins_to_serialize, self.profile_stream, self.remote_auto_tuning_config = [], 0, ""
         self.build_route, self.algorithm_selector = "", None
@@ -143,6 +144,12 @@ class IBuilderConfig(Managed):
 
     # ---- devices ----
 
+    def _set_core(self, core):
+        if core != -1 and self._builder is not None:
+            self._builder.fail(f"DLA_core cannot be {core}: there is no DLA, and it stays -1")
+
+    DLA_core = property(lambda self: -1, _set_core)
+
     def set_device_type(self, layer, device_type):
         """Kept; a build refuses a layer on a DLA, unless BuilderFlag.GPU_FALLBACK permits the GPU."""
         self.device_types[layer] = device_type
@@ -203,7 +210,7 @@ class Builder(Managed, Reporter):
         return INetworkDefinition(self, int(flags))
 
     def create_builder_config(self):
-        return IBuilderConfig()
+        return IBuilderConfig(self)
 
     def create_optimization_profile(self):
         return IOptimizationProfile()

@@ -9,7 +9,8 @@ class Part:
     def __init__(self, network, part):
         self.network, self.part = network, part
 
-    name = property(lambda self: self.part.name, lambda self, name: setattr(self.part, "name", name))
+    # A model's Loop, Scan or If that stays an operator has no part, and so no name.
+    name = property(lambda self: "" if self.part is None else self.part.name, lambda self, name: setattr(self.part, "name", name))
 
     def _layer(self, layer):
         return self.network._add_named(layer)

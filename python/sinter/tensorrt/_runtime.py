@@ -783,7 +783,7 @@ class IExecutionContext(Managed, Reporter):
             if result.nbytes:
                 self.engine._engine._copy(int(address), place, result.data, result.place, result.nbytes)
             if allocator is not None:
-                allocator.notify_shape(io.name, Dims(result.shape))
+                allocator.notify_shape(io.name, self.engine._shown(io.name, result.shape))
 
     def _listened(self):
         """The engine's names of the debug tensors that the listener gets, in the order of their marks."""
