@@ -24,6 +24,10 @@ enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12, GEMM_DIRECT_MAX = 32, GEMM_CU
  * itself. FIRST: once, before all work tiles (gemm_copy). */
 typedef enum gemm_copying { GEMM_COPY_NONE, GEMM_COPY_EACH, GEMM_COPY_FIRST } gemm_copying;
 
+/* What few rows prefetch of B: nothing beside the next block, all of it, or the first lines of each page. Which one is
+ * the fastest depends on the machine. */
+typedef enum gemm_prefetch { GEMM_AHEAD_NONE, GEMM_AHEAD_ALL, GEMM_AHEAD_PAGES } gemm_prefetch;
+
 /* How a product is cut. Plain bytes: equal bytes, equal tactic. */
 typedef struct gemm_tactic {
     uint8_t vectors : 4; /* width of a panel of B, in vectors: 1..4                                    */
@@ -32,7 +36,7 @@ typedef struct gemm_tactic {
     uint8_t copy_a : 2; /* gemm_copying                                                                */
     uint8_t cut : 2;    /* 1: K is summed in parts of GEMM_CUT terms at most, through C                */
     uint8_t dot : 2;    /* 1: codes are multiplied with digits of A (codes_dot_set)                    */
-    uint8_t ahead : 2;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
+    uint8_t ahead : 2;  /* gemm_prefetch                                                               */
     uint8_t direct;   /* B in codes: rows of A at most that are multiplied with them; else 0           */
     uint16_t block_m; /* register tiles of a work tile; 0: all                                         */
     uint16_t block_n; /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */

@@ -300,7 +300,7 @@ static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, int64_t 
     const gemm_tile_set *set = core->set;
     if (core->step) return set->lines[core->step - 1][vectors - 1];
     if (set->set_up) return set->any[vectors - 1];
-    const bool is_half = 2 * (cols - (vectors - 1) * set->lanes) <= set->lanes && !(t->flags & GEMM_TILE_AHEAD);
+    const bool is_half = 2 * (cols - (vectors - 1) * set->lanes) <= set->lanes && !core->tactic.ahead;
     if (is_half && set->half[vectors - 1][t->rows - 1]) return set->half[vectors - 1][t->rows - 1];
     return set->run[vectors - 1][t->rows - 1];
 }
@@ -357,7 +357,9 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                  (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
                  (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) | (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u) |
-                 (core->tactic.ahead ? GEMM_TILE_AHEAD : 0u),
+                 (core->tactic.ahead == GEMM_AHEAD_ALL     ? GEMM_TILE_AHEAD
+                  : core->tactic.ahead == GEMM_AHEAD_PAGES ? GEMM_TILE_PAGES
+                                                           : 0u),
         .alpha = e->alpha,
         .lo = e->lo,
         .hi = e->hi,

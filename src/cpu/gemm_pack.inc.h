@@ -4,6 +4,18 @@
  * Included once by each file that includes gemm_unit.inc.h, after simd_math.inc.h. */
 /* How far ahead of use B is asked for, in words. */
 enum { PREFETCH_AHEAD = 1024, WORDS_PER_LINE = 16 };
+/* A small page, and how many of its first lines are prefetched. */
+enum { PAGE_BYTES = 4096, PAGE_LINES = 4, LINE_BYTES = 64 };
+
+/* The prefetchers of a CPU stop at the end of a page. This prefetches the first lines of the page behind that of `b`,
+ * from which on they continue. Called for each `size` bytes in turn, it does so once a page. */
+static inline void page_prefetch(const void *b, uintptr_t size)
+{
+    const uintptr_t at = (uintptr_t)b % PAGE_BYTES;
+    if (at >= size) return;
+    const char *next = (const char *)b + (PAGE_BYTES - at);
+    UNROLL for (int i = 0; i < PAGE_LINES; i++) __builtin_prefetch(next + i * LINE_BYTES, 0, 2);
+}
 
 #define TILES_TO_0(T, v)
 #define TILES_TO_1(T, v) T(1, v)

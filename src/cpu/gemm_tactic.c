@@ -140,7 +140,7 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.dot != 0 || t.copy_a > GEMM_COPY_FIRST || t.cut > 1 || t.ahead > 1)
+    if (t.direct != 0 || t.dot != 0 || t.copy_a > GEMM_COPY_FIRST || t.cut > 1 || t.ahead > GEMM_AHEAD_PAGES)
         return "reserved bits are set";
     if (t.cut && !can_cut(s)) return "K is only cut in products of f32 by a packed matrix";
     if (t.copy_a == GEMM_COPY_FIRST && !can_copy_first(s))
@@ -158,9 +158,12 @@ int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
     static const char *const copies[] = {
         [GEMM_COPY_NONE] = "", [GEMM_COPY_EACH] = " copy", [GEMM_COPY_FIRST] = " copy first", [3] = ""
     };
+    static const char *const aheads[] = {
+        [GEMM_AHEAD_NONE] = "", [GEMM_AHEAD_ALL] = " ahead", [GEMM_AHEAD_PAGES] = " pages", [3] = ""
+    };
     const gemm_tile_set *set = gemm_set_of(isa, t);
     return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m,
-                    t.block_n, copies[t.copy_a], t.cut ? " cut" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
+                    t.block_n, copies[t.copy_a], t.cut ? " cut" : "", aheads[t.ahead], t.unit ? " " : "",
                     gemm_unit_name((gemm_unit)t.unit));
 }
 
@@ -270,9 +273,11 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         if (s->m <= GEMM_ROWS_FEW && !s->b_raw && !set->set_up) {
             /* B is read once, whatever is a block of it: small ones are easily shared among threads. */
             t.block_n = block_of(small, bytes, panels);
-            t.ahead = s->m == 1;
+            t.ahead = s->m == 1 ? GEMM_AHEAD_ALL : GEMM_AHEAD_PAGES;
             candidates_add(&c, isa, s, t);
-            t.ahead = s->m != 1;
+            t.ahead = GEMM_AHEAD_NONE;
+            candidates_add(&c, isa, s, t);
+            t.ahead = s->m == 1 ? GEMM_AHEAD_PAGES : GEMM_AHEAD_ALL;
             candidates_add(&c, isa, s, t);
             continue;
         }

@@ -45,15 +45,16 @@ typedef enum gemm_unit {
     GEMM_UNITS
 } gemm_unit;
 
-/* narrow: in bf16. AHEAD: B is asked for long before its use, by tiles of few rows. C of an integer unit is i32, and
- * takes no other flag. */
+/* narrow: in bf16. Tiles of few rows prefetch B: AHEAD all of it, long before its use, PAGES the first lines of each
+ * page, which units prefetch that are unrolled. C of an integer unit is i32, and takes no other flag. */
 enum {
     GEMM_TILE_ALPHA = 1,
     GEMM_TILE_CLIP = 2,
     GEMM_TILE_NARROW_C = 4,
     GEMM_TILE_NARROW_BIAS = 8,
     GEMM_TILE_NARROW_RESIDUAL = 16,
-    GEMM_TILE_AHEAD = 32
+    GEMM_TILE_AHEAD = 32,
+    GEMM_TILE_PAGES = 64
 };
 
 typedef struct gemm_tile {

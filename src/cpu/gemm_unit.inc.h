@@ -79,6 +79,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
     const int64_t k_count = t->k / UNIT_TERMS;
     const bool is_ahead = rows <= GEMM_ROWS_FEW && t->flags & GEMM_TILE_AHEAD;
 #if UNIT_IS_UNROLLED
+    const bool is_paged = rows <= GEMM_ROWS_FEW && t->flags & GEMM_TILE_PAGES;
     const int64_t ahead = t->ahead;
     const char *next = t->next ? t->next : t->b;
 #endif
@@ -109,8 +110,12 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
             if (ahead && k % WORDS_PER_LINE == 0) {
                 UNROLL for (int i = 0; i < rows; i++) __builtin_prefetch(a[i] + 4 * k + ahead);
             }
-            UNROLL for (int j = 0; j < gemm_next_lines(width); j++) __builtin_prefetch(next + 64 * j, 0, 2);
-            next += 64 * gemm_next_lines(width);
+            if (is_paged) {
+                page_prefetch(b, 4 * sizeof(float) * (uintptr_t)width);
+            } else {
+                UNROLL for (int j = 0; j < gemm_next_lines(width); j++) __builtin_prefetch(next + 64 * j, 0, 2);
+                next += 64 * gemm_next_lines(width);
+            }
             TILE_STEP(0, a[i] + 4 * k);
             TILE_STEP(1, a[i] + 4 * k + 4);
             TILE_STEP(2, a[i] + 4 * k + 8);

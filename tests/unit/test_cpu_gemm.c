@@ -160,7 +160,7 @@ static void every_tile(void)
                                         .block_m = 1,
                                         .block_n = 1,
                                         .copy_a = (uint8_t)(rows % 2) & 1u,
-                                        .ahead = (uint8_t)(rows / 2) & 1u };
+                                        .ahead = (uint8_t)(rows / 2 % 3) & 3u };
                 for (int64_t tail = 1; tail <= set->lanes; tail += 3) {
                     const product s = { .m = rows,
                                         .n = (v - 1) * set->lanes + tail,

@@ -293,7 +293,7 @@ static void every_tile(void)
                                             .unit = (uint8_t)u & 15u,
                                             .rows = (uint8_t)rows,
                                             .copy_a = is_copied && !s.raw ? GEMM_COPY_FIRST : is_copied,
-                                            .ahead = (uint8_t)(rows / 2) & 1u,
+                                            .ahead = (uint8_t)(rows / 2 % 3) & 3u,
                                             .block_m = 1,
                                             .block_n = 1 };
                     for (int64_t tail = 1; tail <= set->lanes; tail += 3) {
