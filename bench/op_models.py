@@ -854,5 +854,9 @@ PROBLEMS = [
     ("seldom", "max 1x8 stride 8 64 50x40", lambda: pool_line("MaxPool", 64, 50, 40, 8)),
     ("seldom", "average 1x10 stride 10 64 50x40", lambda: pool_line("AveragePool", 64, 50, 40, 10)),
     ("seldom", "lstm 1 step 512 to 512", lambda: recurrent("LSTM", 1, 1, 512, 512)),
+    ("seldom", "argmax 880x61 over 1", lambda: arg_max([880, 61], 1)),
+    ("seldom", "argmax 832x7x14 over 1", lambda: arg_max([832, 7, 14], 1)),
+    ("seldom", "cumulative sum 200000 over 0", lambda: cumulative_sum([200000], 0)),
+    ("seldom", "cumulative sum 112x2x459 over 2", lambda: cumulative_sum([112, 2, 459], 2)),
     ("seldom", "softmax of f64 64 x 1000", lambda: softmax([64, 1000], kind_of=D)),
 ]

@@ -19,8 +19,10 @@ typedef void choose_places_fn(int64_t *place, int64_t step, const void *x, int64
 typedef struct choose_set {
     /* The place of the extreme of x[0, n), n from 1 to INT32_MAX: the first one of equals, or the last one. */
     int64_t (*run)(const float *x, int64_t n, bool is_max, bool last);
-    /* Columns: where x[i] beats best[i], best[i] = x[i] and place[i] = row. last: an equal x[i] counts, too. */
-    void (*row)(float *best, int32_t *place, const float *x, int32_t row, int64_t n, bool is_max, bool last);
+    /* Columns: where x[k * step + i] beats best[i], best[i] is that and place[i] = row + k, for `rows` rows k. last: an
+     * equal one counts, too. best and place are read and written as whole vectors. */
+    void (*rows)(float *best, int32_t *place, const float *x, int64_t step, int32_t row, int32_t rows, int64_t n,
+                 bool is_max, bool last);
     choose_seek_fn *(*seek)(sinter_dtype type); /* of f32, f64, i32 or i64 */
     /* Adjacent columns x, ..., x + cols - 1 of n rows, `step` apart: the rows of the k largest (smallest) of column i,
      * in order, are place[j * CHOOSE_COLS + i]. k: at most CHOOSE_TOP and n; cols: at most CHOOSE_COLS. */

@@ -17,16 +17,36 @@ static inline bool choose_one_beats(float x, float best, bool is_max, bool last)
     return (is_max ? x > best : x < best) || (last && x == best);
 }
 
+/* The place of the extreme among 2 * L lanes. Of equal values the one with the lower place wins, or the higher. */
+INLINE int64_t choose_lane(vec best0, vec best1, veci place0, veci place1, const bool is_max, const bool last)
+{
+    int32_t at[2 * L];
+    if (m_any(m_or(v_is_nan(best0), v_is_nan(best1)))) {
+        best0 = v_blend(v_is_nan(best0), v_set(1), v_zero());
+        best1 = v_blend(v_is_nan(best1), v_set(1), v_zero());
+    } else if (!is_max) {
+        best0 = v_sub(v_zero(), best0);
+        best1 = v_sub(v_zero(), best1);
+    }
+    const vec most = v_set(v_most(v_max(best0, best1)));
+    const veci never = vi_set(last ? -1 : INT32_MAX);
+    vi_store(at, vi_blend(v_le(most, best0), place0, never));
+    vi_store(at + L, vi_blend(v_le(most, best1), place1, never));
+    int32_t found = at[0];
+    for (int j = 1; j < 2 * L; j++) found = (last ? at[j] > found : at[j] < found) ? at[j] : found;
+    return found;
+}
+
 INLINE int64_t choose_run_of(const float *x, int64_t n, const bool is_max, const bool last)
 {
-    float value[2 * L];
-    int32_t at[2 * L];
     int64_t i = 0, found = 0;
-    if (n >= 2 * L) {
+    if (n >= L) {
         int32_t first[L];
         for (int j = 0; j < L; j++) first[j] = j;
-        vec best0 = v_load(x), best1 = v_load(x + L);
-        veci place0 = vi_load(first), place1 = vi_add(place0, vi_set(L)), here0 = place0, here1 = place1;
+        /* The second vector may hold numbers of the first one. Each has its own place. */
+        const int64_t second = n < 2 * L ? n - L : L;
+        vec best0 = v_load(x), best1 = v_load(x + second);
+        veci place0 = vi_load(first), place1 = vi_add(place0, vi_set((int32_t)second)), here0 = place0, here1 = place1;
         const veci step = vi_set(2 * L);
         for (i = 2 * L; i + 2 * L <= n; i += 2 * L) {
             const vec x0 = v_load(x + i), x1 = v_load(x + i + L);
@@ -38,25 +58,18 @@ INLINE int64_t choose_run_of(const float *x, int64_t n, const bool is_max, const
             place0 = vi_blend(m0, here0, place0);
             place1 = vi_blend(m1, here1, place1);
         }
-        v_store(value, best0);
-        v_store(value + L, best1);
-        vi_store(at, place0);
-        vi_store(at + L, place1);
-        found = at[0];
-        float best = value[0];
-        for (int j = 1; j < 2 * L; j++) {
-            /* Of equal values the lane with the lower place wins, or the one with the higher place. */
-            const bool is_equal = value[j] == best || (isnan(value[j]) && isnan(best));
-            const bool wins = is_equal ? (last ? at[j] > found : at[j] < found)
-                                       : choose_one_beats(value[j], best, is_max, last);
-            if (!wins) continue;
-            best = value[j];
-            found = at[j];
+        /* The last vectors: of the very last, which ends where x does, the numbers that nobody has seen. */
+        for (; i < n; i += L) {
+            const int64_t at = i + L <= n ? i : n - L;
+            const vec v = v_load(x + at);
+            const vecm m = m_and(choose_beats(v, best0, is_max, last), m_not(m_first((int)(i - at))));
+            best0 = v_blend(m, v, best0);
+            place0 = vi_blend(m, vi_add(vi_load(first), vi_set((int32_t)at)), place0);
         }
+        return choose_lane(best0, best1, place0, place1, is_max, last);
     }
-    for (; i < n; i++) {
-        if (i && choose_one_beats(x[i], x[found], is_max, last)) found = i;
-    }
+    for (i = 1; i < n; i++)
+        if (choose_one_beats(x[i], x[found], is_max, last)) found = i;
     return found;
 }
 
@@ -66,30 +79,32 @@ static int64_t choose_run(const float *x, int64_t n, bool is_max, bool last)
     return last ? choose_run_of(x, n, false, true) : choose_run_of(x, n, false, false);
 }
 
-INLINE void choose_row_of(float *best, int32_t *place, const float *x, int32_t row, int64_t n, const bool is_max,
-                          const bool last)
+INLINE void choose_rows_of(float *best, int32_t *place, const float *x, int64_t step, int32_t row, int32_t rows,
+                           int64_t n, const bool is_max, const bool last)
 {
-    const veci here = vi_set(row);
-    int64_t i = 0;
-    for (; i + L <= n; i += L) {
-        const vec v = v_load(x + i), b = v_load(best + i);
-        const vecm m = choose_beats(v, b, is_max, last);
-        v_store(best + i, v_blend(m, v, b));
-        vi_store(place + i, vi_blend(m, here, vi_load(place + i)));
-    }
-    for (; i < n; i++) {
-        if (!choose_one_beats(x[i], best[i], is_max, last)) continue;
-        best[i] = x[i];
-        place[i] = row;
+    for (int64_t i = 0; i < n; i += L) {
+        const int some = n - i < L ? (int)(n - i) : L;
+        vec b = v_load(best + i);
+        veci p = vi_load(place + i);
+        for (int32_t k = 0; k < rows; k++) {
+            const float *from = x + k * step + i;
+            const vec v = some == L ? v_load(from) : v_load_n(from, some);
+            const vecm m = choose_beats(v, b, is_max, last);
+            b = v_blend(m, v, b);
+            p = vi_blend(m, vi_set(row + k), p);
+        }
+        v_store(best + i, b);
+        vi_store(place + i, p);
     }
 }
 
-static void choose_row(float *best, int32_t *place, const float *x, int32_t row, int64_t n, bool is_max, bool last)
+static void choose_rows(float *best, int32_t *place, const float *x, int64_t step, int32_t row, int32_t rows, int64_t n,
+                        bool is_max, bool last)
 {
-    if (is_max && last) choose_row_of(best, place, x, row, n, true, true);
-    else if (is_max) choose_row_of(best, place, x, row, n, true, false);
-    else if (last) choose_row_of(best, place, x, row, n, false, true);
-    else choose_row_of(best, place, x, row, n, false, false);
+    if (is_max && last) choose_rows_of(best, place, x, step, row, rows, n, true, true);
+    else if (is_max) choose_rows_of(best, place, x, step, row, rows, n, true, false);
+    else if (last) choose_rows_of(best, place, x, step, row, rows, n, false, true);
+    else choose_rows_of(best, place, x, step, row, rows, n, false, false);
 }
 
 static int64_t choose_seek_f32(const void *from_x, int64_t n, int64_t from, int64_t place, bool largest)
@@ -324,7 +339,7 @@ CHOOSE_PLACES(32, uint32_t, uint32_t, INT32_MAX, CHOOSE_SAME)
 CHOOSE_PLACES(64, uint64_t, uint64_t, INT32_MAX, CHOOSE_SAME)
 
 static const choose_set choose_loops = {
-    .run = choose_run, .row = choose_row, .seek = choose_seek, .top = choose_top,
+    .run = choose_run, .rows = choose_rows, .seek = choose_seek, .top = choose_top,
     .places_f64 = choose_places_f64, .places_8 = choose_places_8,
     .places_32 = choose_places_32, .places_64 = choose_places_64,
 };

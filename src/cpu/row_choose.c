@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLS = 512, SHORT = 8, RUN_MAX = 1 << 30 };
+enum { COLS = 512, SHORT = 8, AT_ONCE = 8, LANES_MOST = 16, RUN_MAX = 1 << 30 };
 
 typedef struct arg_record {
     const choose_set *set;
@@ -155,10 +155,18 @@ static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
         move_transpose(4, (char *)turned, step * 4, from, lines_step(l, 0) * 4, r->n, n);
         x = turned;
     }
+    /* Whole vectors of them are read. */
+    const int64_t filled = n + LANES_MOST < COLS ? n + LANES_MOST : COLS;
+    memset(best + n, 0, (size_t)(filled - n) * sizeof *best);
     memcpy(best, x, (size_t)n * sizeof *best);
-    memset(place, 0, sizeof place);
-    for (int64_t i = 1; i < r->n; i++) r->set->row(best, place, x + i * step, (int32_t)i, n, r->is_max, r->last);
-    for (int64_t i = 0; i < n; i++) y[i * lines_step(l, 1)] = place[i];
+    memset(place, 0, (size_t)filled * sizeof *place);
+    for (int64_t i = 1; i < r->n; i += AT_ONCE) {
+        const int64_t rows = r->n - i < AT_ONCE ? r->n - i : AT_ONCE;
+        r->set->rows(best, place, x + i * step, step, (int32_t)i, (int32_t)rows, n, r->is_max, r->last);
+    }
+    const int64_t to = lines_step(l, 1);
+    for (int64_t i = 0; i < n && to == 1; i++) y[i] = place[i];
+    for (int64_t i = 0; i < n && to != 1; i++) y[i * to] = place[i];
 }
 
 static bool beats(float x, float best, bool is_max, bool last)

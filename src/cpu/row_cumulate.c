@@ -114,8 +114,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         const int64_t ax = lines_step(&r->at, 1), ay = lines_step(&r->at, 0);                                          \
         const type *from = (const type *)x + x_at;                                                                     \
         type *to = (type *)y + y_at;                                                                                   \
-        if (r->is_product) name##_of(r, from, to, some, ax, ay, true);                                                 \
-        else name##_of(r, from, to, some, ax, ay, false);                                                              \
+        /* A number of lines that is known keeps their sums in registers. */                                           \
+        for (int64_t i = 0, step; i < some; i += step, from += step * ax, to += step * ay) {                           \
+            step = some - i >= LINES_APART ? LINES_APART : 1;                                                          \
+            if (r->is_product) name##_of(r, from, to, step, ax, ay, true);                                             \
+            else if (step == 1) name##_of(r, from, to, 1, ax, ay, false);                                              \
+            else name##_of(r, from, to, LINES_APART, ax, ay, false);                                                   \
+        }                                                                                                              \
     }
 GROUP(group_f32, float, double)
 GROUP(group_f64, double, double)
