@@ -126,7 +126,7 @@ static rows_function rows_of(op_id op, const view *in, const view *out)
 
 static bool compute_rows(const ir_node *n, const view *in, view *out)
 {
-    const rows_function compute = out->rank ? rows_of(n->op, in, out) : NULL;
+    const rows_function compute = n->count_in && out->rank ? rows_of(n->op, in, out) : NULL;
     if (!compute) return false;
     view x[3] = { { 0 } };
     double value[256];
