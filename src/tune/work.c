@@ -264,9 +264,13 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     }
     if (!fresh && work_lies_dense(l, &v, order)) return *out = value, SINTER_OK;
     if (!lower_facts(l)) return FAIL_MEMORY(l->e, "a copy");
-    for (uint32_t i = fresh ? 0 : l->value.at[value].converted; i; i = l->converted.at[i - 1].before)
-        if (memcmp(l->converted.at[i - 1].order, order, v.rank) == 0)
-            return *out = l->converted.at[i - 1].result, SINTER_OK;
+    for (uint32_t i = fresh ? 0 : l->value.at[value].converted; i; i = l->converted.at[i - 1].before) {
+        /* It may have become a part of a concatenation since. */
+        const uint32_t made = lower_current(l, l->converted.at[i - 1].result);
+        if (memcmp(l->converted.at[i - 1].order, order, v.rank) == 0 &&
+            work_lies_dense(l, &l->p->value.at[made], order))
+            return *out = made, SINTER_OK;
+    }
     const uint32_t made =
         plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
     if (!made) return FAIL_MEMORY(l->e, "a copy");

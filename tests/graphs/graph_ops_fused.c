@@ -138,7 +138,8 @@ static bool grouped(grow *g, const gop *op)
                   half = 4 * grow_between(g, 1, 2), tokens = grow_between(g, 1, 5),
                   past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0,
                   room = past && grow_one_in(g, 2) ? grow_between(g, 1, 9) : 0; /* of the caches, that stays */
-    const bool turns = grow_one_in(g, 2), is_coded = past && grow_one_in(g, 3);
+    /* A code may be the next one where the new keys are rounded to a narrower type. */
+    const bool turns = grow_one_in(g, 2), is_coded = past && grow_one_in(g, 3) && !g->m->allow;
     gsize width = gsize_of(2 * half), wide = width, few;
     const bool is_normed = grow_one_in(g, 3);
     if (!turns && !is_normed && !is_coded && grow_one_in(g, 2)) width = grow_size(g); /* a run knows it, perhaps */
