@@ -17,7 +17,7 @@ static inline bool choose_one_beats(float x, float best, bool is_max, bool last)
     return (is_max ? x > best : x < best) || (last && x == best);
 }
 
-/* The place of the extreme among 2 * L lanes. Of equal values the one with the lower place wins, or the higher. */
+/* The place of the extreme among 2 * L lanes: of equal values the lowest place, or with `last` the highest. */
 INLINE int64_t choose_lane(vec best0, vec best1, veci place0, veci place1, const bool is_max, const bool last)
 {
     int32_t at[2 * L];
@@ -58,7 +58,7 @@ INLINE int64_t choose_run_of(const float *x, int64_t n, const bool is_max, const
             place0 = vi_blend(m0, here0, place0);
             place1 = vi_blend(m1, here1, place1);
         }
-        /* The last vectors: of the very last, which ends where x does, the numbers that nobody has seen. */
+        /* The last vectors: the very last one ends where x does, and only numbers that no lane has seen count. */
         for (; i < n; i += L) {
             const int64_t at = i + L <= n ? i : n - L;
             const vec v = v_load(x + at);

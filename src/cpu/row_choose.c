@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+/* AT_ONCE: rows of columns that one call compares. LANES_MOST: f32 of the widest vector. */
 enum { COLS = 512, SHORT = 8, AT_ONCE = 8, LANES_MOST = 16, RUN_MAX = 1 << 30 };
 
 typedef struct arg_record {

@@ -114,7 +114,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         const int64_t ax = lines_step(&r->at, 1), ay = lines_step(&r->at, 0);                                          \
         const type *from = (const type *)x + x_at;                                                                     \
         type *to = (type *)y + y_at;                                                                                   \
-        /* A number of lines that is known keeps their sums in registers. */                                           \
+        /* Sums of a constant number of lines stay in registers. */                                                    \
         for (int64_t i = 0, step; i < some; i += step, from += step * ax, to += step * ay) {                           \
             step = some - i >= LINES_APART ? LINES_APART : 1;                                                          \
             if (r->is_product) name##_of(r, from, to, step, ax, ay, true);                                             \

@@ -31,11 +31,11 @@ static bool is_wide(sinter_dtype t)
     return t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
 }
 
-/* The rows of a node's operands and of its result that have one place on all axes but the last. */
+/* One row along the last axis of the result, and what each operand has for it. */
 typedef struct rows {
     const view *x;            /* as broadcast to the result */
     const double *value;      /* of each code of 8 bits or fewer, where there are such */
-    int64_t at[3], stride[3]; /* of each operand: where the row begins, and from element to element */
+    int64_t at[3], stride[3]; /* elements: where the row begins, and to the next */
     view *out;
     int64_t first, count; /* of the result */
 } rows;
