@@ -130,13 +130,15 @@ static int64_t row_of(const product_columns *x, int64_t n)
 void product_pack(const product_columns *x, const uint8_t *src, uint8_t *dst, int32_t *sums)
 {
     enum { STEP = 128 };
-    const int64_t step = STEP / x->element, chunk = 16 / x->element, steps = (x->outer * x->run + step - 1) / step;
+    const int64_t step = STEP / x->element, chunk = 16 / x->element,
+                  runs = x->taps[0] * x->taps[1] * x->taps[2] / x->inner, steps = (runs * x->run + step - 1) / step;
     for (int64_t n = 0; n < x->cols; n++) {
         const int64_t at = row_of(x, n);
         uint8_t *row = dst + (n / x->bn * steps * x->bn + at) * STEP;
-        for (int64_t o = 0; o < x->outer; o++) {
-            const int64_t first =
-                n * x->stride_n + o / x->taps_across * x->stride_tap[0] + o % x->taps_across * x->stride_tap[1];
+        for (int64_t o = 0; o < runs; o++) {
+            const int64_t tap = o * x->inner, line = tap / x->taps[2];
+            const int64_t first = n * x->stride_n + line / x->taps[1] * x->stride_tap[0] +
+                                  line % x->taps[1] * x->stride_tap[1] + tap % x->taps[2] * x->stride_tap[2];
             int64_t k = o * x->run;
             for (int64_t i = 0; i < x->inner; i++)
                 for (int64_t c = 0; c < x->channels; c++, k++) {

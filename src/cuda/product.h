@@ -34,13 +34,14 @@ typedef struct product_phase { int64_t first, by, count, start, back; } product_
 /* A constant side as the kernels on tensor cores read it: tiles of bn columns, each as steps of 128 bytes of depth: bn
  * rows of 8 chunks of 16 bytes, chunk c of row n at place c ^ (n & 7), so that what is read at once falls on all banks.
  * Dealt: in each 32 columns, column 8 q + 2 j + e is row 8 j + 2 q + e.
- * Depth is `outer` runs, each of `inner` taps by channels and padded to `run` elements. */
+ * Depth is runs, each of `inner` taps by channels and padded to `run` elements. */
 typedef struct product_columns {
     uint32_t element;                   /* bytes */
     bool     is_unsigned, is_tf32;      /* tf32: rounded */
     bool     is_dealt;                  /* bn is a multiple of 32: 8 columns in a row go to one thread of a warpgroup */
-    int64_t  bn, cols, outer, inner, channels, run, taps_across;   /* taps_across: runs of one row of taps */
-    int64_t  stride_n, stride_c, stride_tap[3];                    /* of elements; taps: down, across, inner */
+    int64_t  bn, cols, inner, channels, run;
+    int64_t  taps[3];                                              /* along each axis, innermost last; inner: 1, or the last */
+    int64_t  stride_n, stride_c, stride_tap[3];                    /* of elements */
 } product_columns;
 
 /* NULL, or why it is none. */

@@ -85,13 +85,13 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     const window g = window_of(p, p->attrs);
     const double units = t->units ? t->units : 100, blocks = window_blocks(p, x, width_of(p, x));
     const double threads = blocks * x.c * x.x * x.y, v = width_of(p, x), bytes = window_bytes(p);
-    const double span = (x.pix - 1.0) * (double)g.stride[1] + (double)((g.kernel[1] - 1) * g.dilation[1]) + 1,
-                 read = span < x.pix * (double)g.kernel[1] ? span : x.pix * (double)g.kernel[1],
-                 taps = (double)(g.kernel[0] * g.kernel[1]);
+    const double span = (x.pix - 1.0) * (double)g.stride[2] + (double)((g.kernel[2] - 1) * g.dilation[2]) + 1,
+                 read = span < x.pix * (double)g.kernel[2] ? span : x.pix * (double)g.kernel[2],
+                 taps = (double)window_taps(&g), high = (double)window_lines(&g);
     const double size = v * sinter_dtype_bits(p->in[0].dtype) / 8;
     /* What the first cache gives: 64 bytes a clock and multiprocessor; conversions cost as much as products. */
-    const double lines = threads * read * (double)g.kernel[0] * size * (is_vector(p, x) ? 1 : v) / (units * 64 * 1.6e9),
-                 work = threads * v * (x.pix * taps * 2 + read * (double)g.kernel[0] * 2) /
+    const double lines = threads * read * high * size * (is_vector(p, x) ? 1 : v) / (units * 64 * 1.6e9),
+                 work = threads * v * (x.pix * taps * 2 + read * high * 2) /
                         ((t->flops > 0 ? t->flops : 1e13) * 0.6);
     const double fill = blocks >= units ? 1 : blocks / units;
     double most = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12);
@@ -99,11 +99,11 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     if (work / fill > most) most = work / fill;
     /* The kernel asks for so many rows of the image at once. */
     const double words = span * size / 4;
-    const double rows = words * (double)g.kernel[0] <= 100 ? (double)g.kernel[0] : words <= 50 ? floor(100 / words) : 1;
+    const double rows = words * high <= 100 ? high : words <= 50 ? floor(100 / words) : 1;
     const double most_rows = is_vector(p, x) ? rows : 1;
     /* ... and one thread's instructions take their time, however many threads there are. */
-    const double own = v * (x.pix * taps + (read + (x.half ? 0 : (double)g.kernel[1])) * (double)g.kernel[0]) * 0.6;
-    const double chain = ceil((double)g.kernel[0] / most_rows) * 600 + x.pix * 40 + own;
+    const double own = v * (x.pix * taps + (read + (x.half ? 0 : (double)g.kernel[2])) * high) * 0.6;
+    const double chain = ceil(high / most_rows) * 600 + x.pix * 40 + own;
     return 1500 + chain + most * 1e9;
 }
 
@@ -141,7 +141,7 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     if (input != 1) return 0;
     const window g = window_of(p, p->attrs);
     const window_tactic x = TACTIC_AS(window_tactic, t);
-    return size_mul(size_mul((size_t)pitch_of(p, x), 16 / width_of(p, x)), (size_t)(g.kernel[0] * g.kernel[1]));
+    return size_mul(size_mul((size_t)pitch_of(p, x), 16 / width_of(p, x)), (size_t)window_taps(&g));
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -150,18 +150,15 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const window_tactic x = TACTIC_AS(window_tactic, t);
     const int64_t pitch = pitch_of(p, x);
     const size_t size = 16 / width_of(p, x);
-    const bool is_plane = src->rank == 4;
     memset(dst, 0, pack_size(p, t, input));
     for (int64_t c = 0; c < src->dim[0]; c++)
-        for (int64_t r = 0; r < g.kernel[0]; r++)
-            for (int64_t s = 0; s < g.kernel[1]; s++) {
-                const int64_t from =
-                    c * src->stride[0] + (is_plane ? r * src->stride[2] : 0) + s * src->stride[src->rank - 1];
-                const size_t to = (size_t)((r * g.kernel[1] + s) * pitch + c);
-                if (is_integer(p)) ((uint16_t *)dst)[to] = dtype_f16_of_f64(view_load_f64(src, from));
-                else if (x.half) ((float *)dst)[to] = (float)view_load_f64(src, from);
-                else memcpy((char *)dst + to * size, (const char *)src->data + from * (int64_t)size, size);
-            }
+        for (int64_t k = 0; k < window_taps(&g); k++) {
+            const int64_t from = c * src->stride[0] + window_tap_at(&g, src, k);
+            const size_t to = (size_t)(k * pitch + c);
+            if (is_integer(p)) ((uint16_t *)dst)[to] = dtype_f16_of_f64(view_load_f64(src, from));
+            else if (x.half) ((float *)dst)[to] = (float)view_load_f64(src, from);
+            else memcpy((char *)dst + to * size, (const char *)src->data + from * (int64_t)size, size);
+        }
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -172,7 +169,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     const window g = window_of(p, p->attrs);
     c->source = "depthwise.cu";
     c->entry = "depthwise";
-    c->may_spill = !is_vector(p, x) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) ||
+    c->may_spill = !is_vector(p, x) || g.kernel[2] > 5 || (x.pix > 4 && g.kernel[2] > 3) ||
                    (p->epilogue && p->epilogue->count > 12);
     window_defines(p, x, c);
     cuda_code_define(c, "X_VECTOR", is_vector(p, x));
@@ -199,7 +196,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_record *r = record;
     struct depthwise_args *a;
     TRY(window_bind(e, p, attrs, x, in, out, width_of(p, x), pitch_of(p, x), p->in[1].dim[0].max / p->in[0].dim[1].max,
-                    g.kernel[0] * g.kernel[1] * x.c * 16, r, &a));
+                    window_taps(&g) * x.c * 16, r, &a));
     a->zero_w_step = zero_of(p, 3) == ZERO_ROW;
     if (zero_of(p, 2)) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
     if (zero_of(p, 3)) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);

@@ -20,7 +20,7 @@ static uint32_t width_of(const problem *p)
 static int64_t pitch_of(const problem *p)
 {
     const window g = window_of(p, p->attrs);
-    const int64_t size = g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max * width_of(p);
+    const int64_t size = window_taps(&g) * p->in[1].dim[1].max * width_of(p);
     return cuda_ceil_div(size, 32) * 32 + 4;
 }
 
@@ -66,7 +66,7 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     const window g = window_of(p, p->attrs);
     const double units = t->units ? t->units : 100, blocks = window_blocks(p, x, width_of(p));
     const double threads = blocks * x.c * x.x * x.y, v = width_of(p), bytes = window_bytes(p);
-    const double terms = (double)(g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max);
+    const double terms = (double)(window_taps(&g) * p->in[1].dim[1].max);
     /* What the first cache gives: 64 bytes a clock and multiprocessor; a load of shared memory for 2 * pix products. */
     const double size = unit_of(p) > 1 ? sinter_dtype_bits(p->in[0].dtype) / 8.0 : 16,
                  lines = threads * x.pix * terms * size / (units * 64 * 1.6e9),
@@ -76,7 +76,7 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     double most = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12);
     if (lines / fill > most) most = lines / fill;
     if (work / fill > most) most = work / fill;
-    const double chain = (double)g.kernel[0] * 600 + x.pix * 40;
+    const double chain = (double)window_lines(&g) * 600 + x.pix * 40;
     return 1500 + chain + most * 1e9;
 }
 
@@ -126,16 +126,13 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     const window g = window_of(p, p->attrs);
-    const int64_t pitch = pitch_of(p), width = width_of(p), taps = g.kernel[0] * g.kernel[1];
-    const bool is_plane = src->rank == 4;
+    const int64_t pitch = pitch_of(p), width = width_of(p), taps = window_taps(&g);
     float *to = dst;
     memset(dst, 0, pack_size(p, t, input));
     for (int64_t n = 0; n < src->dim[0]; n++)
         for (int64_t c = 0; c < src->dim[1]; c++)
             for (int64_t k = 0; k < taps; k++) {
-                const int64_t from = n * src->stride[0] + c * src->stride[1] +
-                                     (is_plane ? k / g.kernel[1] * src->stride[2] : 0) +
-                                     k % g.kernel[1] * src->stride[src->rank - 1];
+                const int64_t from = n * src->stride[0] + c * src->stride[1] + window_tap_at(&g, src, k);
                 to[n / width * pitch + (k * src->dim[1] + c) * width + n % width] = (float)view_load_f64(src, from);
             }
 }

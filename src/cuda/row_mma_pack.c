@@ -62,11 +62,10 @@ static void pack_matrix(const mma_shape *s, uint32_t bn, const uint8_t *src, int
                                 .is_tf32 = s->type == MMA_TF32,
                                 .bn = bn,
                                 .cols = s->cols,
-                                .outer = s->outer,
+                                .taps = { taps[0], taps[1], taps[2] },
                                 .inner = s->inner,
                                 .channels = s->channels,
                                 .run = s->run,
-                                .taps_across = taps[1],
                                 .stride_n = stride_n,
                                 .stride_c = stride_c,
                                 .stride_tap = { stride_k[0], stride_k[1], stride_k[2] } };

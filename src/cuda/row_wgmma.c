@@ -20,19 +20,22 @@ static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
     return !o->is_strided || axes <= 1;
 }
 
-/* What a tensor map of image patches can say. */
+/* What a tensor map of image patches can say: with more axes there are fewer bits for each of their corners. */
 static const char *im2col_limits(const problem *p, const product_slide *c)
 {
+    static const int64_t most[4] = { 0, 32767, 127, 15 };
+    static const uint8_t wanted[4][5] = { { 0 }, { 0, 2, 1 }, { 0, 2, 3, 1 }, { 0, 2, 3, 4, 1 } };
     const problem_operand *a = &p->in[0], *b = &p->in[1];
-    REJECT_UNLESS(a->rank == 4, "not an image");
-    for (uint32_t i = 0; i < 2; i++) {
+    REJECT_UNLESS(a->rank >= 3 && a->rank <= 5, "other than one to three axes of an image");
+    const uint32_t spatial = a->rank - 2u;
+    for (uint32_t i = 0; i < spatial; i++) {
         const int64_t reach = (b->dim[2 + i].max - 1) * c->dilation->at[i], low = c->pad->at[i],
-                      high = c->pad->at[i + 2];
+                      high = c->pad->at[i + spatial], limit = most[spatial];
         REJECT_UNLESS(c->stride->at[i] <= 8, "strides above 8");
-        REJECT_UNLESS(reach <= 127 && low >= 0 && low <= 127 && high >= 0 && high <= 127, "a filter too wide");
+        REJECT_UNLESS(reach <= limit && low >= 0 && low <= limit && high >= 0 && high <= limit, "a filter too wide");
     }
-    const uint8_t wanted[4] = { 0, 2, 3, 1 };
-    REJECT_UNLESS(!memcmp(a->order, wanted, 4) && !memcmp(p->out[0].order, wanted, 4), "channels do not lie innermost");
+    REJECT_UNLESS(!memcmp(a->order, wanted[spatial], a->rank) && !memcmp(p->out[0].order, wanted[spatial], a->rank),
+                  "channels do not lie innermost");
     return NULL;
 }
 
@@ -75,7 +78,7 @@ static const char *types_of(const problem *p, const product *d, wgmma_form *f)
 
 const char *wgmma_form_of(const problem *p, wgmma_form *f)
 {
-    *f = (wgmma_form){ .batch = 1, .taps_y = 1, .taps_x = 1 };
+    *f = (wgmma_form){ .batch = 1, .taps = { 1, 1, 1 } };
     product own;
     const char *wrong = product_of(p, &own);
     if (!wrong) wrong = types_of(p, &own, f);
@@ -97,19 +100,18 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
         const product_slide attrs = own.slide;
         REJECT_UNLESS(own.kind == PRODUCT_CONV && attrs.groups == 1, "not a plain convolution");
         REJECT_UNLESS(own.is_w_fixed, "the filter is no constant of fixed size");
-        f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
-        for (uint32_t i = 2; i < a->rank; i++) {
-            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || attrs.stride->at[i - 2] != 1;
-        }
+        bool has_patches = !is_one_pitch(a, 1); /* patches may lie at any strides */
+        for (uint32_t i = 2; i < a->rank; i++)
+            has_patches = has_patches || b->dim[i].max != 1 || attrs.stride->at[i - 2] != 1;
         for (uint32_t i = 0; i < attrs.pad->count; i++) {
             REJECT_UNLESS(!f->has_zero || !attrs.pad->at[i], "pads are zero points"); /* copies fill them with 0 */
-            f->is_im2col = f->is_im2col || attrs.pad->at[i];
+            has_patches = has_patches || attrs.pad->at[i];
         }
-        if (f->is_im2col) {
+        if (has_patches) {
             const char *why = im2col_limits(p, &attrs);
             if (why) return why;
-            f->taps_y = b->dim[2].max;
-            f->taps_x = b->dim[3].max;
+            f->spatial = a->rank - 2u;
+            for (uint32_t i = 2; i < a->rank; i++) f->taps[3 - a->rank + i] = b->dim[i].max;
         }
     }
     REJECT_UNLESS(a->order[a->rank - 1] == f->k_axis && d->order[d->rank - 1] == f->column,
@@ -135,7 +137,7 @@ static void space_of(const problem *p, const wgmma_form *f, emit_space *s)
 
 int64_t wgmma_steps(const wgmma_form *f)
 {
-    return (f->k + f->bk - 1) / f->bk * f->taps_y * f->taps_x;
+    return (f->k + f->bk - 1) / f->bk * f->taps[0] * f->taps[1] * f->taps[2];
 }
 
 int64_t wgmma_depth(const wgmma_form *f)
@@ -161,7 +163,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const char *why = wgmma_form_of(p, &f);
     if (why) return why;
     REJECT_UNLESS(!a->is_gapped && !p->out[0].is_gapped, "an operand has gaps");
-    for (uint32_t i = 0; f.is_im2col && i < a->rank; i++)
+    for (uint32_t i = 0; f.spatial && i < a->rank; i++)
         REJECT_UNLESS(a->dim[i].min > 0, "an image that may be empty, of which there is no tensor map");
     REJECT_UNLESS(f.k * f.element % 16 == 0 && f.k >= 48, "depth is under 48 or no multiple of 16 bytes");
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[b->rank - 1] == f.b_k),
@@ -193,7 +195,7 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
     cuda_code_define(c, "BATCHED", f.is_batched);
     cuda_code_define(c, "ROW_AXES", f.rows);
     cuda_code_define(c, "ROW_ORDER", order);
-    cuda_code_define(c, "IM2COL", f.is_im2col);
+    cuda_code_define(c, "SPATIAL", f.spatial);
     if (w.is_once) {
         cuda_code_define(c, "SWAPPED", w.is_swapped);
         cuda_code_define(c, "GROUPS", w.groups);
@@ -245,18 +247,17 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return;
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
-    const product_columns x = { .element = f.element,
+    product_columns x = { .element = f.element,
                                 .bn = wgmma_tn(&w),
                                 .is_dealt = !w.is_once,
                                 .cols = f.n,
-                                .outer = f.taps_y * f.taps_x,
+                                .taps = { f.taps[0], f.taps[1], f.taps[2] },
                                 .inner = 1,
                                 .channels = f.k,
                                 .run = (f.k + f.bk - 1) / f.bk * f.bk,
-                                .taps_across = f.taps_x,
                                 .stride_n = src->stride[f.b_n],
-                                .stride_c = src->stride[f.b_k],
-                                .stride_tap = { f.is_im2col ? src->stride[2] : 0, f.is_im2col ? src->stride[3] : 0 } };
+                                .stride_c = src->stride[f.b_k] };
+    for (uint32_t i = 0; i < f.spatial; i++) x.stride_tap[3 - f.spatial + i] = src->stride[2 + i];
     const int64_t columns = packed_rows(&f, &w) / f.batch, size = columns * wgmma_steps(&f) * STEP;
     uint8_t *to = dst;
     int32_t *sums = f.has_zero ? (int32_t *)(void *)(to + f.batch * size) : NULL;
@@ -297,27 +298,26 @@ static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_
 static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const product_slide *c, const view *x,
                        uint32_t pixels)
 {
-    const int64_t y_reach = (p->in[1].dim[2].max - 1) * c->dilation->at[0],
-                  x_reach = (p->in[1].dim[3].max - 1) * c->dilation->at[1];
     map->operand = 0;
-    map->rank = 4;
+    map->rank = (uint8_t)(f->spatial + 2);
     map->swizzle = SWIZZLE_128;
     map->is_im2col = 1;
     map->dtype = (uint8_t)x->dtype;
     map->pixels = (uint8_t)pixels;
     map->channels = (uint8_t)f->bk;
-    map->low[0] = (int16_t)-c->pad->at[1];
-    map->low[1] = (int16_t)-c->pad->at[0];
-    map->high[0] = (int16_t)(c->pad->at[3] - x_reach);
-    map->high[1] = (int16_t)(c->pad->at[2] - y_reach);
-    const uint32_t axis[4] = { 1, 3, 2, 0 };
-    for (uint32_t i = 0; i < 4; i++) {
-        map->dim[i] = (uint64_t)x->dim[axis[i]];
-        map->stride[i] = (uint64_t)(x->stride[axis[i]] * f->element);
+    for (uint32_t i = 0; i < map->rank; i++) {
+        const uint32_t axis = i == 0 ? 1 : i + 1 == map->rank ? 0 : map->rank - i;
+        map->dim[i] = (uint64_t)x->dim[axis];
+        map->stride[i] = (uint64_t)(x->stride[axis] * f->element);
         map->step[i] = 1;
     }
-    map->step[1] = (uint32_t)c->stride->at[1];
-    map->step[2] = (uint32_t)c->stride->at[0];
+    for (uint32_t i = 0; i < f->spatial; i++) {
+        const uint32_t axis = f->spatial - 1 - i;
+        const int64_t reach = (p->in[1].dim[2 + axis].max - 1) * c->dilation->at[axis];
+        map->low[i] = (int16_t)-c->pad->at[axis];
+        map->high[i] = (int16_t)(c->pad->at[f->spatial + axis] - reach);
+        map->step[1 + i] = (uint32_t)c->stride->at[axis];
+    }
 }
 
 static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -356,16 +356,16 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
     for (uint32_t i = 0; i + 1 < f.rows; i++) x->row_div[i] = cuda_fast_div(out[0].dim[f.row[f.rows - 1 - i]]);
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
-    if (f.is_im2col) {
+    if (f.spatial) {
         const product_slide c = product_slide_of(p->op, attrs);
         x->chunk_div = cuda_fast_div((f.k + f.bk - 1) / f.bk);
-        x->tap_div = cuda_fast_div(f.taps_x);
-        x->stride_y = (small)c.stride->at[0];
-        x->stride_x = (small)c.stride->at[1];
-        x->pad_y = (small)c.pad->at[0];
-        x->pad_x = (small)c.pad->at[1];
-        x->dilation_y = (small)c.dilation->at[0];
-        x->dilation_x = (small)c.dilation->at[1];
+        for (uint32_t i = 0; i < f.spatial; i++) {
+            const uint32_t axis = f.spatial - 1 - i;
+            x->tap_div[i] = cuda_fast_div(f.taps[2 - i]);
+            x->stride[i] = (small)c.stride->at[axis];
+            x->pad[i] = (small)c.pad->at[axis];
+            x->dilation[i] = (small)c.dilation->at[axis];
+        }
         patches128(map, p, &f, &c, &in[0], (uint32_t)tm);
     } else {
         rows128(map, 0, &f, in[0].dtype, each, row_pitch(&f, &in[0]), tm);

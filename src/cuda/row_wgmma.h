@@ -14,10 +14,11 @@ typedef struct wgmma_form {
     uint8_t row[WGMMA_ROW_AXES + 1], rows, column, k_axis; /* k_axis: of operand 0 */
     uint8_t b_n, b_k;                                      /* axes of operand 1 */
     uint8_t type, element;                                 /* WGMMA_F16 …; bytes of an element of a and b */
-    bool is_im2col, is_batched, has_zero;                  /* has_zero: a's zero point is operand 2 */
+    bool is_batched, has_zero;                             /* has_zero: a's zero point is operand 2 */
     int64_t batch, n, k;    /* batch: 1 where b is one matrix; k: of one tap */
     int64_t bk;             /* elements of k in a step */
-    int64_t taps_y, taps_x; /* 1 where it is no convolution */
+    uint32_t spatial;       /* axes of an image that is read as patches; 0: rows are read as they lie */
+    int64_t taps[3];        /* of the filter, the last along the innermost axis; 1 where there is no such axis */
 } wgmma_form;
 
 /* NULL, or why the row does not take it. */

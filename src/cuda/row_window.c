@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stddef.h>
 
-enum { KERNEL_MOST = 11 };
+enum { WIDTH_MOST = 11, STEP_MOST = 4, TAPS_MOST = 192 };
 
 /* ---- tactics ---- */
 
@@ -29,13 +29,16 @@ bool window_check(const tactic *t, uint32_t pix_most, bool may_halve)
 }
 
 typedef struct extent {
-    int64_t images, channels, h, w;
+    int64_t images, channels, rows, w;
 } extent;
 
 static extent extent_of(const problem *p)
 {
     const problem_operand *y = &p->out[0];
-    return (extent){ y->dim[0].opt, y->dim[1].opt, y->rank == 4 ? y->dim[2].opt : 1, y->dim[y->rank - 1].opt };
+    const window g = window_of(p, p->attrs);
+    int64_t n[WINDOW_AXES];
+    for (uint32_t i = 0; i < WINDOW_AXES; i++) n[i] = g.axis[i] < 0 ? 1 : y->dim[g.axis[i]].opt;
+    return (extent){ y->dim[0].opt, y->dim[1].opt, n[0] * n[1], n[2] };
 }
 
 /* Adds those with `half` to `best`. */
@@ -51,7 +54,7 @@ static void rank(const problem *p, const kernel_target *t, uint32_t width, uint3
             for (uint32_t i = 0; i < COUNT_OF(shape); i++) {
                 if (pix > 1 && pix > n.w) continue;
                 if (c > 4 && (c / 2) * (int64_t)width >= n.channels) continue;
-                if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.h))
+                if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.rows))
                     continue;
                 window_tactic x = {
                     .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 2, .half = half
@@ -82,10 +85,13 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
 window window_of(const problem *p, const void *attrs)
 {
     const product_slide a = product_slide_of(p->op, attrs);
-    window g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 }, a.groups };
+    window g = { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, a.groups, { -1, -1, -1 } };
     const uint32_t spatial = p->in[0].rank - 2u;
+    const bool is_tall = spatial == 1 && (p->in[1].dim[2].max > WIDTH_MOST || a.stride->at[0] > STEP_MOST ||
+                                          a.dilation->at[0] > STEP_MOST);
     for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 2 - spatial + i;
+        const uint32_t to = WINDOW_AXES - spatial + i - is_tall;
+        g.axis[to] = (int8_t)(2 + i);
         g.kernel[to] = p->in[1].dim[2 + i].max;
         g.stride[to] = a.stride->at[i];
         g.dilation[to] = a.dilation->at[i];
@@ -94,19 +100,30 @@ window window_of(const problem *p, const void *attrs)
     return g;
 }
 
+int64_t window_tap_at(const window *g, const view *filter, int64_t k)
+{
+    int64_t at = 0;
+    for (uint32_t i = WINDOW_AXES; i-- > 0; k /= g->kernel[i])
+        if (g->axis[i] >= 0) at += k % g->kernel[i] * filter->stride[g->axis[i]];
+    return at;
+}
+
 const char *window_reject(const problem *p)
 {
     product d;
     const char *why = product_of(p, &d);
     if (why) return why;
     REJECT_UNLESS(!p->prologue, "has a prologue");
-    REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= 2, "no convolution along one axis or two");
+    REJECT_UNLESS(d.kind == PRODUCT_CONV && d.spatial <= WINDOW_AXES, "no convolution along one to three axes");
     REJECT_UNLESS(d.is_w_fixed && !d.is_w_empty && !p->in[1].is_strided,
                   "the filter is no dense constant of fixed size");
     const window g = window_of(p, p->attrs);
-    REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
-                  "a filter of more than 11 taps along an axis");
-    REJECT_UNLESS(g.stride[1] <= 4 && g.dilation[1] <= 4, "a stride or dilation of more than 4 along rows");
+    int64_t taps = g.kernel[2];
+    REJECT_UNLESS(i64_mul(taps, g.kernel[0], &taps) && i64_mul(taps, g.kernel[1], &taps) && taps <= TAPS_MOST &&
+                      g.kernel[2] <= WIDTH_MOST,
+                  "a filter of more than 192 taps, or 11 along a row");
+    REJECT_UNLESS(g.stride[2] <= STEP_MOST && g.dilation[2] <= STEP_MOST,
+                  "a stride or dilation of more than 4 along rows");
     return NULL;
 }
 
@@ -116,7 +133,7 @@ double window_blocks(const problem *p, window_tactic x, uint32_t width)
 {
     const extent n = extent_of(p);
     return (double)n.images * (double)cuda_ceil_div(n.channels, (int64_t)x.c * width) *
-           (double)cuda_ceil_div(n.w, (int64_t)x.x * x.pix) * (double)cuda_ceil_div(n.h, x.y);
+           (double)cuda_ceil_div(n.w, (int64_t)x.x * x.pix) * (double)cuda_ceil_div(n.rows, x.y);
 }
 
 double window_bytes(const problem *p)
@@ -134,10 +151,12 @@ double window_bytes(const problem *p)
 void window_defines(const problem *p, window_tactic x, cuda_code *c)
 {
     const window g = window_of(p, p->attrs);
-    cuda_code_define(c, "KH", g.kernel[0]);
-    cuda_code_define(c, "KW", g.kernel[1]);
-    cuda_code_define(c, "STRIDE_W", g.stride[1]);
-    cuda_code_define(c, "DILATION_W", g.dilation[1]);
+    cuda_code_define(c, "KD", g.kernel[0]);
+    cuda_code_define(c, "KH", g.kernel[1]);
+    cuda_code_define(c, "KW", g.kernel[2]);
+    cuda_code_define(c, "STRIDE_W", g.stride[2]);
+    cuda_code_define(c, "DILATION_W", g.dilation[2]);
+    cuda_code_define(c, "IS_TALL", g.axis[2] < 0);
     cuda_code_define(c, "PIX", x.pix);
     cuda_code_define(c, "C_THREADS", x.c);
     cuda_code_define(c, "X_THREADS", x.x);
@@ -152,11 +171,18 @@ sinter_status window_bind(env *e, const problem *p, const void *attrs, window_ta
 {
     const window g = window_of(p, attrs);
     const view *from = &in[0], *to = &out[0];
-    const bool is_plane = from->rank == 4;
-    const uint32_t last = from->rank - 1;
-    const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], channels = to->dim[1];
+    int64_t size[WINDOW_AXES], result[WINDOW_AXES], step[WINDOW_AXES], rows = 0;
+    for (uint32_t i = 0; i < WINDOW_AXES; i++) {
+        const int8_t axis = g.axis[i];
+        size[i] = axis < 0 ? 1 : from->dim[axis];
+        result[i] = axis < 0 ? 1 : to->dim[axis];
+        step[i] = axis < 0 ? 0 : from->stride[axis];
+    }
+    if (!i64_mul(result[0], result[1], &rows) || rows > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a convolution of more than 2147483647 rows");
+    const int64_t w = result[2], channels = to->dim[1];
     const int64_t tiles_c = cuda_ceil_div(channels, (int64_t)x.c * width),
-                  tiles_x = cuda_ceil_div(w, (int64_t)x.x * x.pix), tiles_y = cuda_ceil_div(h, x.y);
+                  tiles_x = cuda_ceil_div(w, (int64_t)x.x * x.pix), tiles_y = cuda_ceil_div(rows, x.y);
     int64_t blocks = tiles_c;
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) ||
         !i64_mul(blocks, to->dim[0], &blocks) || blocks > INT32_MAX)
@@ -166,22 +192,28 @@ sinter_status window_bind(env *e, const problem *p, const void *attrs, window_ta
     *args = a;
     *a = (struct depthwise_args){
         .x_image = from->stride[0],
-        .x_row = is_plane ? from->stride[2] : 0,
-        .x_col = from->stride[last],
+        .x_plane = step[0],
+        .x_row = step[1],
+        .x_col = step[2],
         .x_channel = from->stride[1],
         .channels = (small)channels,
-        .in_h = is_plane ? (small)from->dim[2] : 1,
-        .in_w = (small)from->dim[last],
-        .out_h = (small)h,
+        .in_d = (small)size[0],
+        .in_h = (small)size[1],
+        .in_w = (small)size[2],
+        .rows = (small)rows,
         .out_w = (small)w,
-        .stride_h = (small)g.stride[0],
-        .dilation_h = (small)g.dilation[0],
-        .pad_h = (small)g.pad[0],
-        .pad_w = (small)g.pad[1],
+        .stride_d = (small)g.stride[0],
+        .stride_h = (small)g.stride[1],
+        .dilation_d = (small)g.dilation[0],
+        .dilation_h = (small)g.dilation[1],
+        .pad_d = (small)g.pad[0],
+        .pad_h = (small)g.pad[1],
+        .pad_w = (small)g.pad[2],
         .w_pitch = (small)pitch,
         .tiles_c = cuda_fast_div(tiles_c),
         .tiles_x = cuda_fast_div(tiles_x),
         .tiles_y = cuda_fast_div(tiles_y),
+        .out_h = cuda_fast_div(result[1]),
         .multiplier = cuda_fast_div(multiplier),
     };
     CUDA_PATCH(r, a, x, PATCH_IN, 0);

@@ -18,11 +18,19 @@ enum { WINDOW_FIELDS = 6 };
 extern const tactic_field window_fields[WINDOW_FIELDS];
 bool          window_check(const tactic *t, uint32_t pix_most, bool may_halve);
 
-/* Kernel, stride and the like of the two spatial axes of conv or conv_integer; of one there is no height. */
+/* Kernel, stride and the like of the spatial axes of conv or conv_integer as depth, height and width. An image of one
+ * axis has a width alone; where a filter is too long for the registers of a row, or moves in steps too large, a height. */
+enum { WINDOW_AXES = 3 };
 typedef struct window {
-    int64_t kernel[2], stride[2], dilation[2], pad[2], groups;
+    int64_t kernel[WINDOW_AXES], stride[WINDOW_AXES], dilation[WINDOW_AXES], pad[WINDOW_AXES], groups;
+    int8_t  axis[WINDOW_AXES]; /* of the operands; -1: none */
 } window;
 window      window_of(const problem *p, const void *attrs);
+/* Rows of taps, and all. */
+static inline int64_t window_lines(const window *g) { return g->kernel[0] * g->kernel[1]; }
+static inline int64_t window_taps(const window *g) { return window_lines(g) * g->kernel[2]; }
+/* Where tap number k of the filter lies in it, in elements, behind its channel. */
+int64_t     window_tap_at(const window *g, const view *filter, int64_t k);
 /* NULL where axes, filter and attributes are what these kernels slide; types and groups are the rows' own to judge. */
 const char *window_reject(const problem *p);
 

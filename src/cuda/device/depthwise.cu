@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise.cu      D[n, y, x, c] = epilogue(sum over taps of X[n, y.., x.., c / MULT] * W[tap, c])
+/* depthwise.cu      D[n, z, y, x, c] = epilogue(sum over taps of X[n, z.., y.., x.., c / MULT] * W[tap, c])
  *
  *   thread  V channels (16 bytes of weights) of PIX adjacent results of a row: an image vector is read once for all of them
- *   block   C_THREADS threads across channels, then X_THREADS * PIX results across, Y_THREADS rows
+ *   block   C_THREADS threads across channels, then X_THREADS * PIX results across, Y_THREADS rows of the planes
  *   grid    x: ((image * tiles_y + y) * tiles_x + x) * tiles_c + channels
  *   shared  the weights of the block's channels, in their type: copied before the dependency wait
  *
- * Integers of 8 bits are f16 among the weights and f32 in sums, which are exact: 121 taps come to less than 2^24.
+ * Integers of 8 bits are f16 among the weights and f32 in sums, which are exact: 192 taps come to less than 2^24.
  *
  * X_VECTOR: the channels of the image are adjacent and aligned; else they are read one at a time, at any stride.
  * TRIGGER: the next grid may start 1: at the top, 2: once the first rows are asked for, 3: before the epilogue.
- * -D: KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER HAS_ZERO_X
+ * IS_TALL: the one axis of RANK 3 is that of rows.
+ * -D: KD KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER HAS_ZERO_X
  * HAS_ZERO_W; generated.cuh: type_x, type_w, zero_t */
 #include "prelude.cuh"
 #include "depthwise_args.h"
@@ -21,12 +22,13 @@ enum {
     WORDS = V * (i32)sizeof(type_x) < 16 ? 2 : 4, /* registers of a thread's channels of the image */
     THREADS = C_THREADS * X_THREADS * Y_THREADS,
     CHANNELS = C_THREADS * V,
+    LINES = KD * KH,
     SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
     /* Rows of the image that are asked for together. */
-    HELD = !X_VECTOR ? 1 : KH * SPAN * WORDS <= 100 ? KH : SPAN * WORDS <= 50 ? 100 / (SPAN * WORDS) : 1,
+    HELD = !X_VECTOR ? 1 : LINES * SPAN * WORDS <= 100 ? LINES : SPAN * WORDS <= 50 ? 100 / (SPAN * WORDS) : 1,
     REGISTERS = (PIX + KW + 1) * V + HELD * SPAN * WORDS + 40,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
@@ -85,12 +87,14 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     grid_trigger();
 #endif
     const type_w *const w = (const type_w *)a.w + c_tile * CHANNELS;
-    for (i32 i = t; i < KH * KW * C_THREADS; i += THREADS)
+    for (i32 i = t; i < LINES * KW * C_THREADS; i += THREADS)
         copy_async16(shared_address(weights + i * V), w + (i64)(i / C_THREADS) * a.w_pitch + i % C_THREADS * V, true);
     copy_commit();
-    const i32 c0 = c_tile * CHANNELS + ct * V, y = y_tile * Y_THREADS + yt, x0 = (x_tile * X_THREADS + xt) * PIX;
-    const bool is_live = c0 < a.channels && y < a.out_h && x0 < a.out_w;
-    const i32 column = x0 * STRIDE_W - a.pad_w, row = y * a.stride_h - a.pad_h;
+    const i32 c0 = c_tile * CHANNELS + ct * V, out_row = y_tile * Y_THREADS + yt, x0 = (x_tile * X_THREADS + xt) * PIX;
+    const bool is_live = c0 < a.channels && out_row < a.rows && x0 < a.out_w;
+    i32 z = 0, y = out_row;
+    if (RANK == 5) divmod_fast(out_row, a.out_h, z, y);
+    const i32 column = x0 * STRIDE_W - a.pad_w, row = y * a.stride_h - a.pad_h, plane = z * a.stride_d - a.pad_d;
     float acc[PIX][V] = {};
     chunk zero;
     float zero_w[V];
@@ -109,13 +113,14 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     sync_block();
     const type_x *const x = (const type_x *)a.x + image * a.x_image;
 #pragma unroll 1
-    for (i32 r0 = 0; r0 < KH; r0 += HELD) {
+    for (i32 r0 = 0; r0 < LINES; r0 += HELD) {
         chunk in[HELD][SPAN];
 #pragma unroll
         for (i32 r = 0; r < HELD; r++) {
-            const i32 iy = row + (r0 + r) * a.dilation_h;
-            const bool is_row = is_live && (KH % HELD == 0 || r0 + r < KH) && (u32)iy < (u32)a.in_h;
-            const type_x *const line = x + iy * a.x_row;
+            const i32 iy = row + (r0 + r) % KH * a.dilation_h, iz = plane + (r0 + r) / KH * a.dilation_d;
+            const bool is_row = is_live && (LINES % HELD == 0 || r0 + r < LINES) && (u32)iy < (u32)a.in_h &&
+                                (RANK < 5 || (u32)iz < (u32)a.in_d);
+            const type_x *const line = x + iy * a.x_row + (RANK == 5 ? iz * a.x_plane : 0);
 #pragma unroll
             for (i32 j = 0; j < SPAN; j++)
                 if (is_read(j)) chunk_read(a, line, column + j, c0, is_row, zero, in[r][j]);
@@ -125,7 +130,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #endif
 #pragma unroll
         for (i32 r = 0; r < HELD; r++) {
-            if (KH % HELD != 0 && r0 + r >= KH) break;
+            if (LINES % HELD != 0 && r0 + r >= LINES) break;
             float tap[KW][V];
 #pragma unroll
             for (i32 s = 0; s < KW; s++) {
@@ -159,9 +164,11 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     for (i32 p = 0; p < PIX; p++) {
         if (x0 + p >= a.out_w) break;
 #if RANK == 3
-        const i32 at[EPI_RANK] = { image, 0, x0 + p };
-#else
+        const i32 at[EPI_RANK] = { image, 0, IS_TALL ? y : x0 + p };
+#elif RANK == 4
         const i32 at[EPI_RANK] = { image, 0, y, x0 + p };
+#else
+        const i32 at[EPI_RANK] = { image, 0, z, y, x0 + p };
 #endif
         epi_row here;
         epi_begin(e, here, at);

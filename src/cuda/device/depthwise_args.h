@@ -8,10 +8,10 @@
 struct depthwise_args {
     address x, w;                                   /* w: packed [tap][w_pitch] */
     address zero_x, zero_w;                         /* integers: of X one, of W by channel of the result */
-    wide x_image, x_row, x_col, x_channel;          /* elements */
-    small channels, in_h, in_w, out_h, out_w;       /* channels: of the result */
-    small stride_h, dilation_h, pad_h, pad_w, w_pitch, zero_w_step;
-    struct fast_div tiles_c, tiles_x, tiles_y, multiplier;
+    wide x_image, x_plane, x_row, x_col, x_channel; /* elements */
+    small channels, in_d, in_h, in_w, rows, out_w;  /* channels: of the result; rows: its planes by their height */
+    small stride_d, stride_h, dilation_d, dilation_h, pad_d, pad_h, pad_w, w_pitch, zero_w_step;
+    struct fast_div tiles_c, tiles_x, tiles_y, out_h, multiplier;
 };
 
 #endif

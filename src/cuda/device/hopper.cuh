@@ -24,11 +24,21 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
                  :: "r"(dst), "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
-/* Pixels from (w, h, n) on, channels from c on, seen through filter tap (dx, dy). */
-DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
+/* Pixels from `at` on (innermost axis first, the image last), channels from c on, seen through the filter's tap `by`. */
+DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i32 (&at)[2], const u16 (&by)[1])
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2], {%6};"
+                 :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(at[0]), "r"(at[1]), "h"(by[0]) : "memory");
+}
+DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i32 (&at)[3], const u16 (&by)[2])
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
-                 :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n), "h"(dx), "h"(dy) : "memory");
+                 :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(at[0]), "r"(at[1]), "r"(at[2]), "h"(by[0]), "h"(by[1]) : "memory");
+}
+DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i32 (&at)[4], const u16 (&by)[3])
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};"
+                 :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "h"(by[0]), "h"(by[1]), "h"(by[2]) : "memory");
 }
 /* What this thread has done to shared memory lies before copies that others begin later. */
 DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -10,7 +10,7 @@
  *   LINES    groups of 64 lines: 1, 2 or 3       SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
- *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
+ *   SPATIAL  axes of an image: rows are pixels [N, …, H, W], k runs over taps and the channels of each; 0: no such image
  *   HAS_ZERO_X            a, of integers, has a zero point */
 #ifndef WGMMA_CUH
 #define WGMMA_CUH
@@ -96,8 +96,9 @@ DEVICE void zero_take(epi_acc (&v)[8], [[maybe_unused]] const zero_terms &x)
 #endif
 }
 
-/* A tile: its first row and column, of product z; and, of a convolution, the pixel of its first row. */
-struct place { i32 m, n, z, x, y, image; };
+/* A tile: its first row and column, of product z; and, of a convolution, the pixel of its first row, innermost axis
+ * first, the image last. */
+struct place { i32 m, n, z, pixel[SPATIAL + 1]; };
 
 /* Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
 DEVICE place place_of(const wgmma_args &a, i32 tile)
@@ -110,12 +111,14 @@ DEVICE place place_of(const wgmma_args &a, i32 tile)
     const i32 rows = smaller((i32)BAND, a.tiles_m - first), column = rest / rows;
     p.m = (first + rest - column * rows) * TM;
     p.n = column * TN;
-#if IM2COL
-    i32 line;
-    divmod_fast(p.m, a.row_div[0], line, p.x);
-    divmod_fast(line, a.row_div[1], p.image, p.y);
-    p.x = p.x * a.stride_x - a.pad_x;
-    p.y = p.y * a.stride_y - a.pad_y;
+#if SPATIAL
+    p.pixel[SPATIAL] = p.m;
+#pragma unroll
+    for (int i = 0; i < SPATIAL; i++) {
+        i32 at;
+        divmod_fast(p.pixel[SPATIAL], a.row_div[i], p.pixel[SPATIAL], at);
+        p.pixel[i] = at * a.stride[i] - a.pad[i];
+    }
 #endif
     return p;
 }
@@ -137,12 +140,17 @@ DEVICE void position(const wgmma_args &a, i32 row, i32 (&at)[EPI_RANK])
 DEVICE void fetch_a(const wgmma_args &a, u32 stage, u32 bar, i32 step, const place &p)
 {
     const tensor_map *map = (const tensor_map *)a.map_a;
-#if IM2COL
-    i32 tap, chunk, line, column;
+#if SPATIAL
+    i32 tap, chunk;
+    u16 moved[SPATIAL];
     divmod_fast(step, a.chunk_div, tap, chunk);
-    divmod_fast(tap, a.tap_div, line, column);
-    copy_im2col(stage, map, bar, chunk * BK, p.x, p.y, p.image, (u16)(column * a.dilation_x),
-                (u16)(line * a.dilation_y));
+#pragma unroll
+    for (int i = 0; i < SPATIAL; i++) {
+        i32 at = tap;
+        if (i + 1 < SPATIAL) divmod_fast(tap, a.tap_div[i], tap, at);
+        moved[i] = (u16)(at * a.dilation[i]);
+    }
+    copy_im2col(stage, map, bar, chunk * BK, p.pixel, moved);
 #elif BATCHED
     copy_tensor(stage, map, bar, step * BK, p.m, p.z);
 #else

@@ -23,8 +23,9 @@ struct wgmma_args {
     struct fast_div tile_div;                   /* tiles of one product of a batch */
     /* A row's position: quotients from the innermost of its axes outward; the last needs none. */
     struct fast_div row_div[WGMMA_ROW_AXES];
-    struct fast_div chunk_div, tap_div;         /* of a convolution: steps of a tap; taps of a filter's row */
-    small stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+    /* Of a convolution: steps of a tap; along each axis, innermost first, taps and how the filter slides. */
+    struct fast_div chunk_div, tap_div[3];
+    small stride[3], pad[3], dilation[3];
     /* wgmma_once.cu: steps in shared memory at once; where what follows lies; 2^split_log blocks share the steps */
     small stages, sums_at, barriers_at, split_log, trigger;
 };

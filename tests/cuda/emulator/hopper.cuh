@@ -23,10 +23,13 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i
     const int at[5] = { x, y, z, w, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
 }
-DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
+template <int N>
+DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i32 (&from)[N + 1], const u16 (&by)[N])
 {
-    const int at[5] = { c, w, h, n, 0 };
-    const u16 offset[3] = { dx, dy, 0 };
+    int at[5] = { c };
+    u16 offset[3] = {};
+    for (int i = 0; i <= N; i++) at[1 + i] = from[i];
+    for (int i = 0; i < N; i++) offset[i] = by[i];
     emulated_calls->copy_tensor(dst, map, bar, at, offset);
 }
 DEVICE void fence_copies() {}
