@@ -40,7 +40,7 @@ typedef struct product_columns {
     bool     is_unsigned, is_tf32;      /* tf32: rounded */
     bool     is_dealt;                  /* bn is a multiple of 32: 8 columns in a row go to one thread of a warpgroup */
     int64_t  bn, cols, inner, channels, run;
-    int64_t  taps[3];                                              /* along each axis, innermost last; inner: 1, or the last */
+    int64_t  taps[3];                                              /* innermost last, which inner is, or 1 */
     int64_t  stride_n, stride_c, stride_tap[3];                    /* of elements */
 } product_columns;
 

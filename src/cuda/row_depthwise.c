@@ -91,8 +91,7 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
     const double size = v * sinter_dtype_bits(p->in[0].dtype) / 8;
     /* What the first cache gives: 64 bytes a clock and multiprocessor; conversions cost as much as products. */
     const double lines = threads * read * high * size * (is_vector(p, x) ? 1 : v) / (units * 64 * 1.6e9),
-                 work = threads * v * (x.pix * taps * 2 + read * high * 2) /
-                        ((t->flops > 0 ? t->flops : 1e13) * 0.6);
+                 work = threads * v * (x.pix * taps * 2 + read * high * 2) / ((t->flops > 0 ? t->flops : 1e13) * 0.6);
     const double fill = blocks >= units ? 1 : blocks / units;
     double most = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12);
     if (lines / fill > most) most = lines / fill;

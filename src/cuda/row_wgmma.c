@@ -248,15 +248,15 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     if (wgmma_form_of(p, &f)) return;
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     product_columns x = { .element = f.element,
-                                .bn = wgmma_tn(&w),
-                                .is_dealt = !w.is_once,
-                                .cols = f.n,
-                                .taps = { f.taps[0], f.taps[1], f.taps[2] },
-                                .inner = 1,
-                                .channels = f.k,
-                                .run = (f.k + f.bk - 1) / f.bk * f.bk,
-                                .stride_n = src->stride[f.b_n],
-                                .stride_c = src->stride[f.b_k] };
+                          .bn = wgmma_tn(&w),
+                          .is_dealt = !w.is_once,
+                          .cols = f.n,
+                          .taps = { f.taps[0], f.taps[1], f.taps[2] },
+                          .inner = 1,
+                          .channels = f.k,
+                          .run = (f.k + f.bk - 1) / f.bk * f.bk,
+                          .stride_n = src->stride[f.b_n],
+                          .stride_c = src->stride[f.b_k] };
     for (uint32_t i = 0; i < f.spatial; i++) x.stride_tap[3 - f.spatial + i] = src->stride[2 + i];
     const int64_t columns = packed_rows(&f, &w) / f.batch, size = columns * wgmma_steps(&f) * STEP;
     uint8_t *to = dst;

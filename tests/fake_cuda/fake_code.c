@@ -335,8 +335,8 @@ CUresult fake_cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type
     const int corner = 1 << (rank == 3 ? 15 : rank == 4 ? 7 : 4);
     for (uint32_t i = 0; i + 2 < rank; i++) {
         if (low[i] < -corner || low[i] >= corner || high[i] < -corner || high[i] >= corner)
-            return fake_wrong(CUDA_ERROR_INVALID_VALUE, "a tensor map of rank %u with corners at %d and %d", rank, low[i],
-                              high[i]);
+            return fake_wrong(CUDA_ERROR_INVALID_VALUE, "a tensor map of rank %u with corners at %d and %d", rank,
+                              low[i], high[i]);
         m.low[i] = (int16_t)low[i];
         m.high[i] = (int16_t)high[i];
     }
