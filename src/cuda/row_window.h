@@ -19,7 +19,8 @@ extern const tactic_field window_fields[WINDOW_FIELDS];
 bool          window_check(const tactic *t, uint32_t pix_most, bool may_halve);
 
 /* Kernel, stride and the like of the spatial axes of conv or conv_integer as depth, height and width. The only axis of
- * an image is its width; where the filter is too long for the registers of a row, or its steps are large, its height. */
+ * an image is its width, or its height where the filter is too long for the registers of a row or moves in large
+ * steps. */
 enum { WINDOW_AXES = 3 };
 typedef struct window {
     int64_t kernel[WINDOW_AXES], stride[WINDOW_AXES], dilation[WINDOW_AXES], pad[WINDOW_AXES], groups;
