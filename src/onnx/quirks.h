@@ -94,6 +94,7 @@ ir_value_id quirk_reshape_late(onnx_call *c, ir_value_id x, ir_value_id shape, u
 /* quirks_axes.c. Does only the run know these axes? Then these are their operators; how many axes there are; and a list
  * [rank] of the values that the axes have, and of `others` where an axis is not among them. */
 bool        quirk_axes_late(onnx_call *c, ir_value_id axes);
+ir_value_id quirk_not_empty(onnx_call *c, ir_value_id x, uint32_t axis); /* an axis of size 0 gets an element, 0 */
 uint32_t    quirk_axes_count(onnx_call *c, ir_value_id axes, uint32_t rank);
 ir_value_id quirk_axes_spread(onnx_call *c, ir_value_id axes, uint32_t rank, ir_value_id values, int64_t others);
 ir_value_id quirk_squeeze_late(onnx_call *c, ir_value_id x, ir_value_id axes);

@@ -105,20 +105,23 @@ ir_value_id quirk_unsqueeze_late(onnx_call *c, ir_value_id x, ir_value_id axes)
 }
 
 /* ---- reductions ---- */
-/* Where `flag` is set: x reduced along the axis, the result repeated over it. Else x. An axis without elements gets
- * one. */
-static ir_value_id reduced_where(onnx_call *c, reduce_kind kind, ir_value_id x, uint32_t axis, ir_value_id flag)
+ir_value_id quirk_not_empty(onnx_call *c, ir_value_id x, uint32_t axis)
 {
     dim_table *t = c->b.g->dims;
     dim d[SINTER_RANK_MAX], none[SINTER_RANK_MAX], more[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, d);
+    if (c->b.status || dim_range_of(t, d[axis]).min >= 1) return x;
+    for (uint32_t i = 0; i < rank; i++) none[i] = more[i] = call_k(c, 0);
+    more[axis] = dim_sub(t, dim_max(t, d[axis], call_k(c, 1)), d[axis]);
+    return build_padded(&c->b, x, pad_mode_constant, none, more, 0);
+}
+
+/* Where `flag` is set: x reduced along the axis, the result repeated over it. Else x. An axis without elements gets
+ * one. */
+static ir_value_id reduced_where(onnx_call *c, reduce_kind kind, ir_value_id x, uint32_t axis, ir_value_id flag)
+{
     const ir_value_id y = build_reduced(&c->b, kind, x, (int64_t[]){ axis }, 1, true);
-    if (dim_range_of(t, d[axis]).min < 1) {
-        for (uint32_t i = 0; i < rank; i++) none[i] = more[i] = call_k(c, 0);
-        more[axis] = dim_sub(t, dim_max(t, d[axis], call_k(c, 1)), d[axis]);
-        x = build_padded(&c->b, x, pad_mode_constant, none, more, 0);
-    }
-    return build_where(&c->b, flag, y, x);
+    return build_where(&c->b, flag, y, quirk_not_empty(c, x, axis));
 }
 
 /* Reduces one axis after another. All axes keep their size until the end; then those that are named are cut to one. */
@@ -128,13 +131,14 @@ ir_value_id quirk_reduce_late(onnx_call *c, reduce_kind kind, ir_value_id x, ir_
     dim d[SINTER_RANK_MAX], left[SINTER_RANK_MAX];
     uint32_t count;
     const uint32_t rank = call_shape(c, x, d);
-    const ir_value_id flags = flags_of(c, axes, rank, &count), flag = is_set(c, flags),
-                      sizes = build_sizes(&c->b, d, rank, false), one = build_scalar_like(&c->b, flags, 1);
     const bool is_float = dtype_is_float(call_type(c, x)), is_mean = kind == reduce_kind_mean && !is_float,
                has_roots = kind == reduce_kind_l2 || kind == reduce_kind_log_sum || kind == reduce_kind_log_sum_exp;
-    if (has_roots && !is_float)
-        REJECT(c, UNSUPPORTED, "type %s, and axes that are computed while the model runs; floats are wanted",
-               sinter_dtype_name(call_type(c, x)));
+    if (has_roots && !is_float) {
+        const ir_value_id y = quirk_reduce_late(c, kind, build_typed(&c->b, x, SINTER_DTYPE_F64), axes, keep);
+        return build_typed(&c->b, y, call_type(c, x));
+    }
+    const ir_value_id flags = flags_of(c, axes, rank, &count), flag = is_set(c, flags),
+                      sizes = build_sizes(&c->b, d, rank, false), one = build_scalar_like(&c->b, flags, 1);
     /* Reductions whose result would differ when axes are taken one after another are made of sums. */
     const reduce_kind each =
         is_mean || kind == reduce_kind_sum_square || kind == reduce_kind_log_sum ? reduce_kind_sum : kind;

@@ -10,6 +10,7 @@
 typedef struct cut {
     dim start, size;
     int64_t step;
+    ir_value_id late; /* the step [1] where the model computes it, else 0 */
 } cut;
 
 /* An end of a slice as ONNX counts it: negative from the back, then clamped to low … d + high_extra. False: its sign is
@@ -68,11 +69,13 @@ static ir_value_id bounds_of_length(onnx_call *c, uint32_t in, uint32_t *count, 
     return build_shaped(&c->b, call_in(c, in), &length, 1);
 }
 
-static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
+/* list: starts, ends and steps; without a list of steps, the step is `step`. */
+static void cut_bind(onnx_call *c, dim d, const ir_value_id list[3], uint32_t i, int64_t step, cut *out)
 {
-    ir_value_id part[3] = { element(c, starts, i) };
-    part[1] = element(c, ends, i);
-    part[2] = build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, step), 0);
+    ir_value_id part[3] = { element(c, list[0], i) };
+    part[1] = element(c, list[1], i);
+    part[2] =
+        list[2] ? element(c, list[2], i) : build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, step), 0);
     const ir_value_id all = build_concat(&c->b, part, 3, &(attrs_concat){ .axis = 0 });
     const dim symbol[2] = { dim_symbol_late(c->b.g->dims, "start", d), dim_symbol_late(c->b.g->dims, "size", d) };
     attrs_bind *b = DEFAULTS(bind);
@@ -80,7 +83,7 @@ static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, 
     b->symbols = build_dims(&c->b, symbol, 2);
     b->dims = build_dims(&c->b, &d, 1);
     build_bind(&c->b, all, b);
-    *out = (cut){ symbol[0], symbol[1], step };
+    *out = (cut){ symbol[0], symbol[1], step, list[2] ? part[2] : 0 };
 }
 
 static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
@@ -91,15 +94,23 @@ static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
     bool is_whole = true;
     a->step.count = rank;
     for (uint32_t i = 0; i < rank; i++) {
-        start[i] = k[i].start;
-        size[i] = k[i].size;
-        a->step.at[i] = k[i].step;
+        start[i] = k[i].late ? call_k(c, 0) : k[i].start;
+        size[i] = k[i].late ? from[i] : k[i].size;
+        a->step.at[i] = k[i].late ? 1 : k[i].step;
         is_whole = is_whole && size[i] == from[i] && k[i].step == 1;
     }
-    if (is_whole) return build_identity(&c->b, x);
     a->start = build_dims(&c->b, start, rank);
     a->size = build_dims(&c->b, size, rank);
-    return build_slice(&c->b, x, a);
+    x = is_whole ? build_identity(&c->b, x) : build_slice(&c->b, x, a);
+    for (uint32_t i = 0; i < rank; i++) { /* by steps that the model computes: gathered */
+        if (!k[i].late) continue;
+        const ir_value_id first = build_sizes(&c->b, &k[i].start, 1, true),
+                          step = build_shaped(&c->b, k[i].late, NULL, 0);
+        attrs_range *places = DEFAULTS(range);
+        places->count = build_dims(&c->b, &k[i].size, 1);
+        x = build_gather(&c->b, x, build_range(&c->b, first, step, places), &(attrs_gather){ .axis = i });
+    }
+    return x;
 }
 
 /* Axes that the model computes: those that are not among them are cut from 0 to the end. */
@@ -109,16 +120,19 @@ static void slice_late(onnx_call *c, ir_value_id x)
     int64_t step[SINTER_RANK_MAX];
     uint32_t steps = 0;
     cut k[SINTER_RANK_MAX];
+    const ir_value_id axes = call_in(c, 3), given = call_in(c, 4);
     const uint32_t rank = call_shape(c, x, d);
-    if (call_in(c, 4)) call_const_ints(c, call_in(c, 4), "the list of steps", step, SINTER_RANK_MAX, &steps);
-    for (uint32_t i = 0; i < steps; i++)
-        if (step[i] != 1)
-            REJECT(c, UNSUPPORTED, "a step of %lld, and axes that are computed while the model runs; 1 is wanted",
-                   (long long)step[i]);
+    bool is_plain = !given;
+    if (given && ir_is_const(c->b.g, given)) {
+        call_const_ints(c, given, "the list of steps", step, SINTER_RANK_MAX, &steps);
+        is_plain = true;
+        for (uint32_t i = 0; i < steps; i++) is_plain = is_plain && step[i] == 1;
+    }
     if (c->b.status) return;
-    const ir_value_id starts = quirk_axes_spread(c, call_in(c, 3), rank, call_in(c, 1), 0),
-                      ends = quirk_axes_spread(c, call_in(c, 3), rank, call_in(c, 2), INT64_MAX);
-    for (uint32_t i = 0; i < rank && !c->b.status; i++) cut_bind(c, d[i], starts, ends, i, 1, &k[i]);
+    ir_value_id list[3] = { quirk_axes_spread(c, axes, rank, call_in(c, 1), 0) };
+    list[1] = quirk_axes_spread(c, axes, rank, call_in(c, 2), INT64_MAX);
+    if (!is_plain) list[2] = quirk_axes_spread(c, axes, rank, given, 1);
+    for (uint32_t i = 0; i < rank && !c->b.status; i++) cut_bind(c, d[i], list, i, 1, &k[i]);
     if (!c->b.status) c->out[0] = sliced(c, x, k);
 }
 
@@ -130,7 +144,7 @@ void convert_slice(onnx_call *c)
     const uint32_t rank = call_shape(c, x, from);
     uint32_t count = 0, count_end = 0;
     bool know_start = true, know_end = true;
-    ir_value_id start_list = 0, end_list = 0;
+    ir_value_id bounds[3] = { 0 };
     cut k[SINTER_RANK_MAX];
     if (c->version < 10) {
         call_ints(c, "starts", &list);
@@ -152,29 +166,35 @@ void convert_slice(onnx_call *c)
             return;
         }
         if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
-        if (call_in(c, 4))
+        if (call_in(c, 4) && ir_is_const(c->b.g, call_in(c, 4)))
             call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
+        else bounds[2] = call_in(c, 4);
         const uint32_t other = axes.count ? axes.count : steps.count ? steps.count : UINT32_MAX;
         const uint32_t length = count != UINT32_MAX ? count : count_end != UINT32_MAX ? count_end : other;
         if (length == UINT32_MAX) REJECT(c, UNSUPPORTED, "the number of axes is not known before the model runs");
-        start_list = bounds_of_length(c, 1, &count, length);
-        end_list = bounds_of_length(c, 2, &count_end, length);
+        bounds[0] = bounds_of_length(c, 1, &count, length);
+        bounds[1] = bounds_of_length(c, 2, &count_end, length);
+        if (bounds[2]) {
+            const dim all = call_k(c, length);
+            bounds[2] = build_shaped(&c->b, bounds[2], &all, 1);
+        }
     }
     if (count > rank || count != count_end || (axes.count && axes.count != count) ||
         (steps.count && steps.count != count))
         REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count,
                steps.count, rank);
-    for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1 };
+    for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1, 0 };
     for (uint32_t i = 0; i < count && !c->b.status; i++) {
         const int64_t axis = call_axis(c, axes.count ? axes.at[i] : (int64_t)i, rank);
         int64_t step = steps.count ? steps.at[i] : 1;
         if (step == 0) REJECT(c, INVALID_MODEL, "a step of 0");
         if (step > INT32_MAX) step = INT32_MAX; /* one element either way, and no overflow */
         if (step < -(int64_t)INT32_MAX) step = -(int64_t)INT32_MAX;
-        if (c->b.status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
+        if (c->b.status ||
+            (!bounds[2] && know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
             continue;
         if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
-        cut_bind(c, from[axis], start_list, end_list, i, step, &k[axis]);
+        cut_bind(c, from[axis], bounds, i, step, &k[axis]);
     }
     c->out[0] = sliced(c, x, k);
 }

@@ -222,11 +222,13 @@ void convert_hardmax(onnx_call *c)
     uint32_t axis = 0;
     const ir_value_id x = call_in(c, 0), rows = as_rows(c, x, &axis);
     attrs_arg_reduce *a = DEFAULTS(arg_reduce);
+    if (c->b.status) return;
     a->is_max = 1;
     a->axis = axis;
     a->keep = 0;
-    const ir_value_id best = build_arg_reduce(&c->b, rows, a);
-    c->out[0] = as_before(c, quirk_one_hot(c, best, call_type(c, x), axis, call_dim(c, rows, axis)), x);
+    const dim length = call_dim(c, rows, axis);
+    const ir_value_id best = build_arg_reduce(&c->b, quirk_not_empty(c, rows, axis), a);
+    c->out[0] = as_before(c, quirk_one_hot(c, best, call_type(c, x), axis, length), x);
 }
 
 /* ---- reductions ---- */

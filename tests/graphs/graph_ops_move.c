@@ -130,11 +130,11 @@ static bool slice(grow *g, const gop *op)
     }
     uint32_t starts = grow_ints(g, start, count, false);
     if (count && grow_one_in(g, 12)) starts = list_of_unknown_length(g, starts, count);
-    bool is_plain = true; /* axes that the model computes have no other steps */
-    for (uint32_t i = 0; i < count; i++) is_plain &= step[i] == 1;
-    const uint32_t ends = grow_ints(g, end, count, false),
-                   axis = is_plain ? grow_axes(g, axes, count) : grow_const_ints(g, axes, count),
-                   steps = grow_const_ints(g, step, count), n = grow_begin(g, op->name);
+    gsize by[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < count; i++) by[i] = gsize_of(step[i]);
+    const uint32_t ends = grow_ints(g, end, count, false), axis = grow_axes(g, axes, count),
+                   steps = grow_one_in(g, 4) ? grow_ints(g, by, count, false) : grow_const_ints(g, step, count),
+                   n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, starts);
     grow_in(g, n, ends);

@@ -26,7 +26,7 @@
 typedef struct options {
     gcampaign c;
     long known;
-    const char *files[64];
+    const char *files[256];
     uint32_t file_count;
 } options;
 
