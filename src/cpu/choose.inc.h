@@ -239,6 +239,148 @@ INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t ste
     }
 }
 
+/* ---- sorted columns ---- */
+enum { SORT_STEP = FOLD_BYTES / sizeof(int64_t), SORT_HELD = CHOOSE_SORT_LEAST };
+
+INLINE void sort_two(fold_i64 *a, fold_i64 *b)
+{
+    const fold_i64 x = *a, y = *b;
+    *a = least_i64(x, y);
+    *b = most_i64(x, y);
+}
+
+/* Rows that lie `step` keys apart, from `at` on. */
+INLINE void sort_load(fold_i64 *v, const int64_t *at, int64_t step, const int count)
+{
+    UNROLL for (int j = 0; j < count; j++) memcpy(&v[j], at + j * step, sizeof v[j]);
+}
+INLINE void sort_store(int64_t *at, int64_t step, const fold_i64 *v, const int count)
+{
+    UNROLL for (int j = 0; j < count; j++) memcpy(at + j * step, &v[j], sizeof v[j]);
+}
+
+/* Of 1 << levels rows that first fall and then rise, or part of such a pattern: distances of half of them down to 1. */
+INLINE void sort_halves(fold_i64 *v, const int levels)
+{
+    UNROLL for (int half = 1 << levels >> 1; half; half >>= 1)
+        UNROLL for (int j = 0; j < 1 << levels; j++)
+            if (!(j & half)) sort_two(&v[j], &v[j + half]);
+}
+
+/* Rows, each of CHOOSE_SORT_COLS keys, at distances of `half` rows, then of half of that, and so on. */
+INLINE void sort_level(int64_t *keys, int64_t rows, int64_t half, const int levels)
+{
+    const int64_t apart = half >> (levels - 1), cols = CHOOSE_SORT_COLS;
+    for (int64_t i = 0; i < rows; i += 2 * half)
+        for (int64_t j = i * cols; j < (i + apart) * cols; j += SORT_STEP) {
+            fold_i64 v[SORT_HELD];
+            sort_load(v, keys + j, apart * cols, 1 << levels);
+            sort_halves(v, levels);
+            sort_store(keys + j, apart * cols, v, 1 << levels);
+        }
+}
+
+static void sort_levels(int64_t *keys, int64_t rows, int64_t half)
+{
+    for (; half >= 4; half >>= 3) sort_level(keys, rows, half, 3);
+    if (half == 2) sort_level(keys, rows, 2, 2);
+    else if (half == 1) sort_level(keys, rows, 1, 1);
+}
+
+/* Eight rows at a time. */
+static void sort_eights(int64_t *keys, int64_t rows)
+{
+    const int64_t cols = CHOOSE_SORT_COLS;
+    for (int64_t i = 0; i < rows * cols; i += SORT_HELD * cols)
+        for (int64_t j = i; j < i + cols; j += SORT_STEP) {
+            fold_i64 v[SORT_HELD];
+            sort_load(v, keys + j, cols, SORT_HELD);
+            UNROLL for (int half = 1; half < SORT_HELD; half *= 2)
+            {
+                UNROLL for (int from = 0; from < SORT_HELD; from += 2 * half)
+                    UNROLL for (int k = 0; k < half; k++) sort_two(&v[from + k], &v[from + 2 * half - 1 - k]);
+                UNROLL for (int apart = half / 2; apart; apart /= 2)
+                    UNROLL for (int k = 0; k < SORT_HELD; k++)
+                        if (!(k & apart)) sort_two(&v[k], &v[k + apart]);
+            }
+            sort_store(keys + j, cols, v, SORT_HELD);
+        }
+}
+
+/* Sorted runs of `half` rows, 4 or more, become runs of twice as many: of each two, the first row of one is compared with
+ * the last of the other, and so on, and each of the halves with itself at two distances. */
+static void sort_join(int64_t *keys, int64_t rows, int64_t half)
+{
+    const int64_t apart = half / 4, cols = CHOOSE_SORT_COLS;
+    for (int64_t i = 0; i < rows; i += 2 * half)
+        for (int64_t k = 0; k < apart; k++)
+            for (int64_t j = 0; j < cols; j += SORT_STEP) {
+                int64_t *low = keys + (i + k) * cols + j, *high = keys + (i + 2 * half - 1 - k) * cols + j;
+                fold_i64 v[4], w[4];
+                sort_load(v, low, apart * cols, 4);
+                sort_load(w, high, -apart * cols, 4);
+                UNROLL for (int n = 0; n < 4; n++) sort_two(&v[n], &w[n]);
+                sort_two(&v[0], &v[2]);
+                sort_two(&v[1], &v[3]);
+                sort_two(&v[0], &v[1]);
+                sort_two(&v[2], &v[3]);
+                sort_two(&w[2], &w[0]);
+                sort_two(&w[3], &w[1]);
+                sort_two(&w[1], &w[0]);
+                sort_two(&w[3], &w[2]);
+                sort_store(low, apart * cols, v, 4);
+                sort_store(high, -apart * cols, w, 4);
+            }
+    sort_levels(keys, rows, apart / 2);
+}
+
+/* A power of two of rows, 8 or more. */
+static void sort_all(int64_t *keys, int64_t rows)
+{
+    sort_eights(keys, rows);
+    for (int64_t half = SORT_HELD; half < rows; half *= 2) sort_join(keys, rows, half);
+}
+
+/* Keys of `rows` rows from number `row` on, then of none. */
+static void sort_keys(int64_t *keys, const float *x, int64_t step, int cols, int64_t row, int64_t rows, int64_t room,
+                      bool largest, bool is_float)
+{
+    for (int64_t i = 0; i < rows; i++, keys += CHOOSE_SORT_COLS) {
+        int32_t part[(int)L > (int)CHOOSE_SORT_COLS ? (int)L : (int)CHOOSE_SORT_COLS];
+        for (int j = 0; j < CHOOSE_SORT_COLS; j += L) {
+            const int some = cols - j < L ? cols - j : L;
+            if (some > 0) vi_store(part + j, choose_key(x + i * step + j, some, largest, is_float));
+        }
+        for (int j = 0; j < CHOOSE_SORT_COLS; j++)
+            keys[j] = (int64_t)((uint64_t)(int64_t)~part[j] << 32 | (uint64_t)(row + i));
+    }
+    for (int64_t i = 0; i < (room - rows) * CHOOSE_SORT_COLS; i++) keys[i] = INT64_MAX;
+}
+
+/* The first block is sorted. Each further one is, too; what is less than the others' opposite stays. */
+static void choose_sort(int64_t *keys, const void *from, int64_t n, int64_t step, int64_t cols, int64_t k,
+                        bool largest, sinter_dtype type)
+{
+    const float *x = from;
+    const int64_t rows = choose_sort_rows(k), all = CHOOSE_SORT_COLS;
+    int64_t *const next = keys + rows * all;
+    for (int64_t row = 0; row < n; row += rows) {
+        const int64_t some = n - row < rows ? n - row : rows;
+        int64_t *to = row ? next : keys;
+        sort_keys(to, x + row * step, step, (int)cols, row, some, rows, largest, type == SINTER_DTYPE_F32);
+        sort_all(to, rows);
+        for (int64_t i = 0; i < rows && row; i++)
+            for (int64_t j = 0; j < all; j += SORT_STEP) {
+                fold_i64 v[2];
+                sort_load(&v[0], keys + i * all + j, 0, 1);
+                sort_load(&v[1], next + (rows - 1 - i) * all + j, 0, 1);
+                v[0] = least_i64(v[0], v[1]);
+                sort_store(keys + i * all + j, 0, v, 1);
+            }
+        if (row) sort_levels(keys, rows, rows / 2);
+    }
+}
+
 enum { CHOOSE_WIDE = FOLD_BYTES / sizeof(int64_t) };
 
 /* As choose_key, of i64 or f64. */
@@ -340,6 +482,7 @@ CHOOSE_PLACES(64, uint64_t, uint64_t, INT32_MAX, CHOOSE_SAME)
 
 static const choose_set choose_loops = {
     .run = choose_run, .rows = choose_rows, .seek = choose_seek, .top = choose_top,
+    .sort = choose_sort,
     .places_f64 = choose_places_f64, .places_8 = choose_places_8,
     .places_32 = choose_places_32, .places_64 = choose_places_64,
 };

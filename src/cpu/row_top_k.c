@@ -4,17 +4,19 @@
  * A key is made of each value and its index: the order of keys is the order of the result. Vectors skip values that
  * cannot be among the results. Few results are a sorted list. For many there is a buffer of the smallest keys: when the
  * buffer is full, the largest keys are thrown out, and the rest is sorted at the end. Few results of adjacent lines:
- * each lane has a list of its own. */
+ * each lane has a list of its own; more results of 32 bits: each lane is sorted by a network. */
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/cpu_lines.h"
+#include "cpu/cpu_move.h"
 #include "cpu/row.h"
 
 #include <string.h>
 
 /* FEW: keys that are kept sorted by insertion. */
-enum { LINES = 16, SPARE = 32, FEW = 32 };
+/* SORTED: a network takes so many lines or more, of at most so many elements a result, and so many results. */
+enum { LINES = 16, SPARE = 32, FEW = 32, SORTED_LINES = 4, SORTED_PART = 16, SORTED_MOST = 1024, SORTED_FEW = 4, SINGLE_LINES = 4096 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
 __extension__ typedef unsigned __int128 wide_key;
@@ -26,7 +28,8 @@ typedef struct top_record {
     int64_t room;                      /* keys of the buffer */
     int64_t group;                     /* lines that are read together */
     bool largest, has_value, has_index;
-    bool is_cols; /* adjacent lines are looked at together */
+    bool is_cols;   /* adjacent lines are looked at together */
+    bool is_sorted; /* by the network */
     sinter_dtype type;
     int64_t size; /* of an element, in bytes */
     choose_seek_fn *seek;
@@ -63,11 +66,18 @@ static int64_t room_of(int64_t k)
     return 2 * k + SPARE;
 }
 
-/* One worker's: the buffer of keys and as much to sort it with, then a group of lines. */
+/* The buffer of keys and as much to sort it with, or what the network takes. */
+static size_t keys_size(int64_t k, size_t size)
+{
+    const size_t listed = size_mul(size_mul((size_t)room_of(k), 4), size);
+    const size_t sorted = (size_t)choose_sort_rows(k < SORTED_MOST ? k : SORTED_MOST) * 2 * CHOOSE_SORT_COLS * 8;
+    return listed > sorted ? listed : sorted;
+}
+
+/* One worker's: keys, then a group of lines. */
 static size_t worker_size(int64_t n, int64_t k, size_t size)
 {
-    const size_t keys = size_mul(size_mul((size_t)room_of(k), 2), 2 * size);
-    return size_align(size_add(keys, size_mul(size_mul((size_t)n, LINES), size)), 64);
+    return size_align(size_add(keys_size(k, size), size_mul(size_mul((size_t)n, LINES), size)), 64);
 }
 
 static size_t top_workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -115,13 +125,15 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
     r->has_value = value != NULL;
     r->has_index = index != NULL;
     r->room = room_of(r->k);
-    r->group = r->along == 1 ? 1 : LINES;
     r->largest = a->largest != 0;
     r->type = in[0].dtype;
     r->size = sinter_dtype_bits(r->type) / 8;
     r->set = level_of(isa)->choose;
     r->seek = r->set->seek(r->type);
-    r->is_cols = r->group > 1 && lines_step(&r->at, 0) == 1 && r->k <= CHOOSE_TOP;
+    r->is_cols = r->along != 1 && lines_step(&r->at, 0) == 1 && r->k <= CHOOSE_TOP;
+    r->is_sorted = !r->is_cols && r->size == 4 && r->at.count >= SORTED_LINES && r->k > SORTED_FEW &&
+                   r->k <= SORTED_MOST && r->n <= SORTED_PART * r->k;
+    r->group = r->n == 1 ? SINGLE_LINES : r->along == 1 && !r->is_sorted ? 1 : LINES;
     return SINTER_OK;
 }
 
@@ -174,6 +186,53 @@ static inline void put(const top_record *r, const kernel_run *k, int64_t i, cons
 COPY(32)
 COPY(64)
 
+/* Lines that are columns in memory, or are written as such. */
+static void sorted(const top_record *r, const kernel_run *k, int64_t some, int64_t from[LINES][LINES_VIEWS], char *room)
+{
+    const char *x = k->in[0];
+    int64_t *keys = (int64_t *)(void *)room, step = r->along, near = 0;
+    char *copy = room + keys_size(r->k, 4);
+    const int64_t apart = lines_step(&r->at, 0);
+    while (near < some && from[near][0] == from[0][0] + near * apart) near++;
+    const char *cols = x + from[0][0] * 4;
+    if (near < some || apart != 1) {
+        step = LINES;
+        if (near == some && r->along == 1 && apart > 0)
+            move_transpose(4, copy, LINES * 4, cols, apart * 4, r->n, some);
+        else
+            for (int64_t i = 0; i < r->n; i++)
+                for (int64_t g = 0; g < some; g++)
+                    memcpy(copy + (i * LINES + g) * 4, x + (from[g][0] + i * r->along) * 4, 4);
+        cols = copy;
+    }
+    for (int64_t c = 0; c < some; c += CHOOSE_SORT_COLS) {
+        const int64_t left = some - c, width = left < CHOOSE_SORT_COLS ? left : CHOOSE_SORT_COLS;
+        r->set->sort(keys, cols + c * 4, r->n, step, width, r->k, r->largest, r->type);
+        for (int64_t i = 0; i < r->k; i++)
+            for (int64_t g = 0; g < width; g++) {
+                const int64_t at = PLACE_OF(keys[i * CHOOSE_SORT_COLS + g]);
+                put(r, k, i, cols, at * step + c + g, at, from[c + g][1], from[c + g][2]);
+            }
+    }
+}
+
+/* Lines of one element. */
+static void singles(const top_record *r, const kernel_run *k, int64_t first, int64_t count)
+{
+    const lines *l = &r->at;
+    const int64_t inner = l->dim[l->rank - 1];
+    for (int64_t some; count > 0; first += some, count -= some) {
+        some = inner - first % inner < count ? inner - first % inner : count;
+        int64_t at[LINES_VIEWS];
+        lines_at(l, first, at);
+        for (int64_t i = 0, x = lines_step(l, 0), y = lines_step(l, 1); i < some && r->has_value; i++)
+            if (r->size == 4) ((uint32_t *)k->out[0])[at[1] + i * y] = ((const uint32_t *)k->in[0])[at[0] + i * x];
+            else ((uint64_t *)k->out[0])[at[1] + i * y] = ((const uint64_t *)k->in[0])[at[0] + i * x];
+        for (int64_t i = 0, y = lines_step(l, 2); i < some && r->has_index; i++)
+            ((int64_t *)k->out[1])[at[2] + i * y] = 0;
+    }
+}
+
 typedef struct top_job {
     const top_record *r;
     const kernel_run *k;
@@ -185,11 +244,19 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const top_job *j = arg;
     const top_record *r = j->r;
     const lines *l = &r->at;
-    char *keys = (char *)j->k->workspace + worker * j->worker, *copy = keys + 4 * r->room * r->size;
+    char *keys = (char *)j->k->workspace + worker * j->worker, *copy = keys + keys_size(r->k, (size_t)r->size);
     for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * r->group, left = l->count - first, some = left < r->group ? left : r->group;
+        if (r->n == 1) {
+            singles(r, j->k, first, some);
+            continue;
+        }
         int64_t from[LINES][LINES_VIEWS]; /* of x, values and indices */
         for (int64_t i = 0; i < some; i++) lines_at(l, first + i, from[i]);
+        if (r->is_sorted) {
+            sorted(r, j->k, some, from, keys);
+            continue;
+        }
         const char *x = j->k->in[0];
         int64_t near = 0;
         while (r->is_cols && near < some && from[near][0] == from[0][0] + near) near++;
