@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_grid_sample.c - samples of images at places that are data, in f32: nearest, linear and cubic.
  *
- * The taps of some places are computed once for all channels. Where channels are adjacent, a sample is a sum of rows
- * of channels. Else a row of samples of one channel is gathered; linear ones by pairs of adjacent elements. */
+ * Images have two or three axes. The taps of some places are computed once for all channels. Where channels are
+ * adjacent, a sample is a sum of rows of channels. Else a row of samples of one channel is gathered; linear ones in two
+ * axes by pairs of adjacent elements. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -12,16 +13,17 @@
 #include <string.h>
 
 /* PLAIN_MOST: an axis of so many elements has coordinates in f32. */
-enum { PLACES = 128, TAPS = 16, PLAIN_MOST = 1 << 22 };
+enum { AXES = 3, PLACES = 128, TAPS = 16, PLAIN_MOST = 1 << 22 };
 
 typedef struct record {
     const rows_set *set;
     attrs_grid_sample a;
     bool is_last; /* channels are adjacent */
     bool is_pairs;
-    int64_t images, channels, in[2], out[2];
-    int64_t x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
-    int64_t grid_image, grid_dim[3];
+    uint32_t axes; /* the last of AXES; one that is not there has one element */
+    int64_t images, channels, in[AXES], out[AXES];
+    int64_t x_image, x_channel, x_dim[AXES], y_image, y_channel, y_dim[AXES];
+    int64_t grid_image, grid_dim[AXES + 1];
     int64_t taps, pieces; /* pieces: of a row of places */
 } record;
 
@@ -30,20 +32,29 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_grid_sample, "not a grid_sample");
     REJECT_UNLESS(row_is_f32(p, 2), "not in f32");
-    REJECT_UNLESS(p->in[0].rank == 4 && p->in[1].rank == 4 && p->out[0].rank == 4, "not of rank 4");
+    const uint32_t rank = p->in[0].rank, last = rank - 1;
+    REJECT_UNLESS((rank == 4 || rank == 5) && p->in[1].rank == rank && p->out[0].rank == rank, "not of rank 4 or 5");
+    const attrs_grid_sample *a = p->attrs;
+    REJECT_UNLESS(rank == 4 || a->mode != resize_mode_cubic, "cubic in three axes");
     const problem_operand *y = &p->out[0];
-    REJECT_UNLESS(!y->is_gapped && (y->order[3] == 3 || (y->order[3] == 1 && row_is_channel_inner(&p->in[0]))),
+    REJECT_UNLESS(!y->is_gapped && (y->order[last] == last || (y->order[last] == 1 && row_is_channel_inner(&p->in[0]))),
                   "neither widths nor channels are adjacent");
     REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
     return NULL;
+}
+
+static int64_t taps_of(const attrs_grid_sample *a, uint32_t axes)
+{
+    return a->mode == resize_mode_cubic ? 16 : a->mode == resize_mode_linear ? (int64_t)1 << axes : 1;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     const attrs_grid_sample *a = p->attrs;
-    const double taps = a->mode == resize_mode_cubic ? 16 : a->mode == resize_mode_linear ? 4 : 1;
-    const double each = p->out[0].order[3] == 1 ? 0.1 : 0.4, threads = target->threads ? target->threads : 1;
+    const double taps = (double)taps_of(a, p->in[0].rank - 2);
+    const double each = p->out[0].order[p->out[0].rank - 1] == 1 ? 0.1 : 0.4,
+                 threads = target->threads ? target->threads : 1;
     return 500 + (row_operand_bytes(&p->out[0]) * taps * each / 4 + row_operand_bytes(&p->in[1]) * 4) / threads;
 }
 
@@ -60,32 +71,37 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     const view *x = &in[0], *grid = &in[1], *y = &out[0];
-    if (grid->dim[3] != 2 || grid->dim[0] != x->dim[0] || y->dim[0] != x->dim[0] || y->dim[1] != x->dim[1] ||
-        y->dim[2] != grid->dim[1] || y->dim[3] != grid->dim[2])
-        return FAIL(e, INVALID_ARG, "grid_sample: the shapes of input, grid and output do not go together");
-    *r = (record){ .set = level_of(isa)->rows, .images = x->dim[0], .channels = x->dim[1] };
+    const uint32_t axes = x->rank - 2;
+    bool fits =
+        grid->dim[x->rank - 1] == axes && grid->dim[0] == x->dim[0] && y->dim[0] == x->dim[0] && y->dim[1] == x->dim[1];
+    for (uint32_t i = 0; i < axes; i++) fits = fits && y->dim[i + 2] == grid->dim[i + 1];
+    if (!fits) return FAIL(e, INVALID_ARG, "grid_sample: the shapes of input, grid and output do not go together");
+    *r = (record){ .set = level_of(isa)->rows, .axes = axes, .images = x->dim[0], .channels = x->dim[1] };
     memcpy(&r->a, attrs, sizeof r->a);
-    r->is_last = p->out[0].order[3] == 1;
+    r->is_last = p->out[0].order[x->rank - 1] == 1;
     r->x_image = x->stride[0];
     r->x_channel = x->stride[1];
     r->y_image = y->stride[0];
     r->y_channel = y->stride[1];
     r->grid_image = grid->stride[0];
-    for (uint32_t i = 0; i < 3; i++) r->grid_dim[i] = grid->stride[i + 1];
+    r->grid_dim[AXES] = grid->stride[axes + 1];
     double far = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        r->in[i] = x->dim[i + 2];
-        r->out[i] = y->dim[i + 2];
-        r->x_dim[i] = x->stride[i + 2];
-        r->y_dim[i] = y->stride[i + 2];
+    r->in[0] = r->out[0] = 1;
+    for (uint32_t i = AXES - axes; i < AXES; i++) {
+        const uint32_t from = i + 2 + axes - AXES;
+        r->in[i] = x->dim[from];
+        r->out[i] = y->dim[from];
+        r->x_dim[i] = x->stride[from];
+        r->y_dim[i] = y->stride[from];
+        r->grid_dim[i] = grid->stride[from - 1];
         far += (double)r->in[i] * (double)(r->x_dim[i] < 0 ? -r->x_dim[i] : r->x_dim[i]);
         if (!r->in[i]) return FAIL(e, INVALID_ARG, "grid_sample: the input is empty");
     }
     if (far > INT32_MAX) return FAIL(e, UNSUPPORTED, "grid_sample: a plane of %g elements", far);
-    r->is_pairs = !r->is_last && r->a.mode == resize_mode_linear && r->a.padding != pad_mode_reflect &&
-                  r->x_dim[1] == 1 && r->in[1] > 1 && r->in[0] <= PLAIN_MOST && r->in[1] <= PLAIN_MOST;
-    r->taps = r->a.mode == resize_mode_cubic ? 16 : r->a.mode == resize_mode_linear ? 4 : 1;
-    r->pieces = (r->out[1] + PLACES - 1) / PLACES;
+    r->is_pairs = axes == 2 && !r->is_last && r->a.mode == resize_mode_linear && r->a.padding != pad_mode_reflect &&
+                  r->x_dim[2] == 1 && r->in[2] > 1 && r->in[1] <= PLAIN_MOST && r->in[2] <= PLAIN_MOST;
+    r->taps = taps_of(&r->a, axes);
+    r->pieces = (r->out[2] + PLACES - 1) / PLACES;
     return SINTER_OK;
 }
 
@@ -95,18 +111,46 @@ typedef struct places {
     float weight[TAPS][PLACES];
 } places;
 
+/* Added to a number below 2^51, it leaves none but whole ones, half to even. */
+#define WHOLE 6755399441055744.0
+
+/* grid_axis_of for the nearest element with zeros or edges outside. A place far outside is just outside. */
+static inline int64_t nearest_of(bool align, bool is_edge, float place, int64_t n)
+{
+    const double count = (double)n, far = count + 1;
+    const double wide = align ? ((double)place + 1) / 2 * (count - 1) : (((double)place + 1) * count - 1) / 2;
+    double x = (double)(float)wide;
+    x = x > -2 ? x : -2; /* NaN, too */
+    x = x < far ? x : far;
+    const int64_t at = (int64_t)(x + WHOLE - WHOLE), edge = at < 0 ? 0 : n - 1;
+    return at >= 0 && at < n ? at : is_edge ? edge : -1;
+}
+
+static inline grid_axis axis_of(const record *r, float place, int64_t n)
+{
+    if (r->a.mode != resize_mode_nearest || r->a.padding == pad_mode_reflect || n > PLAIN_MOST)
+        return grid_axis_of(&r->a, (double)place, n, true);
+    const int64_t at = nearest_of(r->a.align_corners != 0, r->a.padding == pad_mode_edge, place, n);
+    return (grid_axis){ .count = 1, .index = { at }, .weight = { 1 } };
+}
+
 static void places_of(const record *r, const float *grid, int64_t n, places *out)
 {
-    for (int64_t i = 0; i < n; i++, grid += r->grid_dim[1]) {
+    grid_axis depth = { .count = 1, .index = { 0 }, .weight = { 1 } };
+    const int64_t *x = r->x_dim, next = r->grid_dim[3];
+    for (int64_t i = 0; i < n; i++, grid += r->grid_dim[2]) {
         /* A place names its last axis first. */
-        const grid_axis w = grid_axis_of(&r->a, (double)grid[0], r->in[1], true);
-        const grid_axis h = grid_axis_of(&r->a, (double)grid[r->grid_dim[2]], r->in[0], true);
-        for (uint32_t k = 0; k < h.count * w.count; k++) {
-            const uint32_t row = k / w.count, col = k % w.count;
-            const bool is_there = h.index[row] >= 0 && w.index[col] >= 0;
-            out->at[k][i] = is_there ? (int32_t)(h.index[row] * r->x_dim[0] + w.index[col] * r->x_dim[1]) : 0;
-            out->weight[k][i] = is_there ? (float)(h.weight[row] * w.weight[col]) : 0;
-        }
+        const grid_axis w = axis_of(r, grid[0], r->in[2]), h = axis_of(r, grid[next], r->in[1]);
+        if (r->axes == 3) depth = axis_of(r, grid[2 * next], r->in[0]);
+        uint32_t k = 0;
+        for (uint32_t plane = 0; plane < depth.count; plane++)
+            for (uint32_t row = 0; row < h.count; row++)
+                for (uint32_t col = 0; col < w.count; col++, k++) {
+                    const int64_t at = depth.index[plane] * x[0] + h.index[row] * x[1] + w.index[col] * x[2];
+                    const bool is_there = depth.index[plane] >= 0 && h.index[row] >= 0 && w.index[col] >= 0;
+                    out->at[k][i] = is_there ? (int32_t)at : 0;
+                    out->weight[k][i] = is_there ? (float)(depth.weight[plane] * h.weight[row] * w.weight[col]) : 0;
+                }
     }
     /* Vectors read behind the last place. */
     for (int64_t i = n; i < PLACES && i < n + 16; i++)
@@ -157,17 +201,17 @@ static inline int32_t clamped(int32_t x, int32_t most)
 static inline __attribute__((always_inline)) void pairs_with(const record *r, const float *grid, int64_t n, places *out,
                                                              const bool align, const bool is_edge)
 {
-    const int32_t wide = (int32_t)r->in[1] - 1, high = (int32_t)r->in[0] - 1;
-    for (int64_t i = 0; i < n; i++, grid += r->grid_dim[1]) {
-        const neighbours w = neighbours_of(align, is_edge, grid[0], r->in[1]);
-        const neighbours h = neighbours_of(align, is_edge, grid[r->grid_dim[2]], r->in[0]);
+    const int32_t wide = (int32_t)r->in[2] - 1, high = (int32_t)r->in[1] - 1;
+    for (int64_t i = 0; i < n; i++, grid += r->grid_dim[2]) {
+        const neighbours w = neighbours_of(align, is_edge, grid[0], r->in[2]);
+        const neighbours h = neighbours_of(align, is_edge, grid[r->grid_dim[3]], r->in[1]);
         const int32_t left = clamped(w.at, wide - 1);
         const int32_t row[2] = { clamped(h.at, high), clamped(h.at + 1, high) };
         const double a = weight_at(&w, left, wide, is_edge), b = weight_at(&w, left + 1, wide, is_edge);
         for (int k = 0; k < 2; k++) {
             const bool is_there = is_edge || row[k] == h.at + k;
             const double v = is_there ? h.weight[k] : 0;
-            out->at[k][i] = (int32_t)(row[k] * r->x_dim[0]) + left;
+            out->at[k][i] = (int32_t)(row[k] * r->x_dim[1]) + left;
             out->weight[2 * k][i] = (float)(v * a);
             out->weight[2 * k + 1][i] = (float)(v * b);
         }
@@ -202,6 +246,18 @@ static void sample_channels(const record *r, float *y, const float *x, const pla
     else r->set->blend_of(y, rows, weight, count, r->channels);
 }
 
+/* One element for each place; at `none` of them there is nothing. */
+static void sample_nearest(float *y, const float *x, const int32_t *at, int64_t n, const uint8_t *none, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const float a = x[at[i]], b = x[at[i + 1]], c = x[at[i + 2]], d = x[at[i + 3]];
+        y[i] = a, y[i + 1] = b, y[i + 2] = c, y[i + 3] = d;
+    }
+    for (; i < n; i++) y[i] = x[at[i]];
+    for (int64_t k = 0; k < count; k++) y[none[k]] = 0;
+}
+
 typedef struct job {
     const record *r;
     const float *x, *grid;
@@ -216,14 +272,25 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     places of;
     for (int64_t t = begin; t < end; t++) {
-        const int64_t first = t % r->pieces * PLACES, row = t / r->pieces % r->out[0], n = t / r->pieces / r->out[0];
-        const int64_t count = r->out[1] - first < PLACES ? r->out[1] - first : PLACES;
+        const int64_t first = t % r->pieces * PLACES, row = t / r->pieces % r->out[1];
+        const int64_t plane = t / r->pieces / r->out[1] % r->out[0], n = t / r->pieces / r->out[1] / r->out[0];
+        const int64_t count = r->out[2] - first < PLACES ? r->out[2] - first : PLACES;
         const float *x = j->x + n * r->x_image;
-        float *y = j->y + n * r->y_image + row * r->y_dim[0] + first * r->y_dim[1];
-        const float *grid = j->grid + n * r->grid_image + row * r->grid_dim[0] + first * r->grid_dim[1];
+        float *y = j->y + n * r->y_image + plane * r->y_dim[0] + row * r->y_dim[1] + first * r->y_dim[2];
+        const float *grid = j->grid + n * r->grid_image + plane * r->grid_dim[0] + row * r->grid_dim[1];
+        grid += first * r->grid_dim[2];
         (r->is_pairs ? pairs_of : places_of)(r, grid, count, &of);
         if (r->is_last) {
-            for (int64_t i = 0; i < count; i++) sample_channels(r, y + i * r->y_dim[1], x, &of, i);
+            for (int64_t i = 0; i < count; i++) sample_channels(r, y + i * r->y_dim[2], x, &of, i);
+            continue;
+        }
+        if (r->taps == 1) {
+            uint8_t none[PLACES];
+            int64_t missing = 0;
+            for (int64_t i = 0; i < count; i++)
+                if (of.weight[0][i] == 0) none[missing++] = (uint8_t)i;
+            for (int64_t c = 0; c < r->channels; c++)
+                sample_nearest(y + c * r->y_channel, x + c * r->x_channel, of.at[0], count, none, missing);
             continue;
         }
         for (int64_t c = 0; r->is_pairs && c < r->channels; c++)
@@ -238,7 +305,7 @@ static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
     job j = { r, k->in[0], k->in[1], k->out[0] };
-    row_parallel(k, r->images * r->out[0] * r->pieces, body, &j);
+    row_parallel(k, r->images * r->out[0] * r->out[1] * r->pieces, body, &j);
     return SINTER_OK;
 }
 

@@ -16,7 +16,16 @@
 
 /* FEW: keys that are kept sorted by insertion. */
 /* SORTED: a network takes so many lines or more, of at most so many elements a result, and so many results. */
-enum { LINES = 16, SPARE = 32, FEW = 32, SORTED_LINES = 4, SORTED_PART = 16, SORTED_MOST = 1024, SORTED_FEW = 4, SINGLE_LINES = 4096 };
+enum {
+    LINES = 16,
+    SPARE = 32,
+    FEW = 32,
+    SORTED_LINES = 4,
+    SORTED_PART = 16,
+    SORTED_MOST = 1024,
+    SORTED_FEW = 4,
+    SINGLE_LINES = 4096
+};
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
 __extension__ typedef unsigned __int128 wide_key;
@@ -197,8 +206,7 @@ static void sorted(const top_record *r, const kernel_run *k, int64_t some, int64
     const char *cols = x + from[0][0] * 4;
     if (near < some || apart != 1) {
         step = LINES;
-        if (near == some && r->along == 1 && apart > 0)
-            move_transpose(4, copy, LINES * 4, cols, apart * 4, r->n, some);
+        if (near == some && r->along == 1 && apart > 0) move_transpose(4, copy, LINES * 4, cols, apart * 4, r->n, some);
         else
             for (int64_t i = 0; i < r->n; i++)
                 for (int64_t g = 0; g < some; g++)

@@ -153,6 +153,24 @@ static void copy_short(char *dst, int64_t dst_row, const char *src, int64_t src_
     }
 }
 
+/* Each of n elements `cols` times. */
+static void spread(void *dst, const void *src, int64_t n, int64_t cols, uint32_t size)
+{
+    char *d = dst;
+    const char *s = src;
+    const int64_t row = cols * size;
+    for (int64_t i = 0; i < n; i++, d += row, s += size) {
+        char part[16];
+        if (size == 4) memcpy(part, s, 4), memcpy(part + 4, s, 4);
+        else memcpy(part, s, 8);
+        memcpy(part + 8, part, 8);
+        int64_t at = 0;
+        for (; at + 16 <= row; at += 16) memcpy(d + at, part, 16);
+        if (at < row && row >= 16) memcpy(d + row - 16, part, 16);
+        for (; at < row && row < 16; at += size) memcpy(d + at, part, size);
+    }
+}
+
 static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
 {
     const vm_program *p = w->p;
@@ -160,6 +178,10 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
     int64_t row, col;
     strides_of(w, o, &row, &col);
     char *src = o->index == VM_ACC ? (char *)(uintptr_t)w->acc : w->at[op->operand];
+    if (op->is_one) {
+        w->value[op->dst] = src;
+        return;
+    }
     const uint32_t size = register_size(o->cls);
     const bool is_dense = col == o->size && (rows == 1 || row == cols * o->size);
     if (is_dense && is_raw(o)) {
@@ -172,8 +194,17 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
         load_run(p->set, o, dst, src, rows * cols);
         return;
     }
+    unsigned char raw[VM_TILE * 8];
+    if (!col && row && rows > 1 && cols < FILL_COLS && size != 1) {
+        unsigned char one[VM_TILE * 8];
+        const bool is_run = row == o->size;
+        if (!is_run) gather(raw, src, rows, row, o->size);
+        load_run(p->set, o, one, is_run ? (const char *)src : (const char *)raw, rows);
+        spread(dst, one, rows, cols, size);
+        return;
+    }
     /* Across: whole columns share lines. */
-    if (row == o->size && rows > 1 && size == o->size && col != o->size && (col || cols < FILL_COLS)) {
+    if (row == o->size && rows > 1 && size == o->size && col && col != o->size) {
         for (int64_t c = 0; c < cols; c++, src += col) scatter((char *)dst + c * size, src, rows, cols * size, size);
         return;
     }
@@ -181,7 +212,6 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
         copy_short((char *)dst, cols * 4, src, row, rows, cols);
         return;
     }
-    unsigned char raw[VM_TILE * 8];
     for (int64_t r = 0; r < rows; r++, src += row, dst += cols * size) {
         if (r && !row) {
             memcpy(dst, slot, (size_t)cols * size);
@@ -262,6 +292,21 @@ static void once(walk *w)
     }
 }
 
+static void by_row(walk *w, const vm_op *op, char *d, int64_t rows, int64_t cols)
+{
+    const vm_program *p = w->p;
+    const char *arg[2] = { w->value[op->arg[0]], w->value[op->arg[1]] };
+    const uint32_t size = register_size(vm_class_of((sinter_dtype)op->to));
+    int64_t step[2] = { cols * 8, cols * 8 };
+    for (uint32_t i = p->once_count; i < p->op_count; i++)
+        if (p->op[i].is_one && p->op[i].dst == op->arg[op->one_at]) {
+            int64_t col;
+            strides_of(w, &p->operand[p->op[i].operand], &step[op->one_at], &col);
+        }
+    for (int64_t r = 0; r < rows; r++)
+        op->by_row(op, d + r * cols * size, arg[0] + r * step[0], arg[1] + r * step[1], NULL, cols);
+}
+
 static void tile(walk *w, int64_t rows, int64_t cols)
 {
     const vm_program *p = w->p;
@@ -273,7 +318,8 @@ static void tile(walk *w, int64_t rows, int64_t cols)
             void *d = op->operand ? direct(w, op->operand - 1u, rows, cols) : NULL;
             if (!d) d = w->slot + (size_t)p->slot[op->dst] * p->slot_size;
             w->value[op->dst] = d;
-            op->fn(op, d, w->value[op->arg[0]], w->value[op->arg[1]], w->value[op->arg[2]], n);
+            if (op->by_row) by_row(w, op, d, rows, cols);
+            else op->fn(op, d, w->value[op->arg[0]], w->value[op->arg[1]], w->value[op->arg[2]], n);
             break;
         }
         case VM_LOAD: load(w, op, rows, cols); break;

@@ -40,6 +40,8 @@ typedef struct vm_op {
     uint16_t operand;
     scalar   imm;
     round_trip trip;                    /* compute, of a dequantize: by vm_set.round_trip */
+    vm_fn   *by_row;                    /* compute, without chains: fn where argument one_at has one element a row, or NULL */
+    uint8_t  one_at, is_one;            /* is_one: of a load that such an argument is */
 } vm_op;
 
 /* One load or store: where its elements lie over the collapsed axes. */
@@ -139,7 +141,7 @@ typedef struct vm_set {
     vm_fn *unary[OP_SCALAR_COUNT];             /* of f32 */
     vm_fn *binary[OP_SCALAR_COUNT][3];         /* of f32: vector-vector, vector-scalar, scalar-vector */
     vm_fn *ternary[OP_SCALAR_COUNT][2];        /* of f32: all vectors; the second and third scalar */
-    vm_fn *i32[OP_SCALAR_COUNT], *i64[OP_SCALAR_COUNT];     /* vector-vector; NULL: by vm_basic_of */
+    vm_fn *i32[OP_SCALAR_COUNT][3], *i64[OP_SCALAR_COUNT][3];   /* as binary; the first NULL: by vm_basic_of */
     vm_fn *byte[OP_SCALAR_COUNT];              /* of bool in bytes */
     vm_fn *float_to_i64, *i64_to_float;
     vm_fn *pow_scalar;                         /* the exponent is one element */

@@ -164,18 +164,20 @@ static void use(binder *b, uint16_t value)
     b->is_full[value] = true;
 }
 
-/* The level's loop on integers; NULL: it has none. Results of types under 32 bits may not be of the type. */
-static vm_fn *integer_of(const vm_set *set, const vm_op *op)
+/* The level's loop on integers, `variant` of vm_set.binary; NULL: it has none. Results of types under 32 bits may not
+ * be of the type. */
+static vm_fn *integer_of(const vm_set *set, const vm_op *op, int variant)
 {
     const bool is_cast = op->op == OP_cast || op->op == OP_cast_wrap;
     const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul || op->op == OP_div;
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     if (is_cast)
-        return from == VM_F32 && op->to == SINTER_DTYPE_I64                 ? set->float_to_i64
+        return variant                                                      ? NULL
+               : from == VM_F32 && op->to == SINTER_DTYPE_I64               ? set->float_to_i64
                : op->from == SINTER_DTYPE_I64 && op->to == SINTER_DTYPE_F32 ? set->i64_to_float
                                                                             : NULL;
-    if (op->from == SINTER_DTYPE_I64) return set->i64[op->op];
-    return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op] : NULL;
+    if (op->from == SINTER_DTYPE_I64) return set->i64[op->op][variant];
+    return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op][variant] : NULL;
 }
 
 /* Types that the level's loops round to. */
@@ -192,6 +194,7 @@ static void choose(binder *b, vm_op *op)
     const vm_class from = vm_class_of((sinter_dtype)op->from);
     const bool s0 = b->is_scalar[op->arg[0]], s1 = op->arity > 1 && b->is_scalar[op->arg[1]],
                s2 = op->arity > 2 && b->is_scalar[op->arg[2]];
+    const int variant = op->arity != 2 ? 0 : s1 && !s0 ? 1 : s0 && !s1 ? 2 : 0;
     op->fn = NULL;
     if (op->trip.scale != 0) {
         op->fn = set->round_trip[op->trip.inverse != 0];
@@ -220,7 +223,6 @@ static void choose(binder *b, vm_op *op)
     } else if (from == VM_F32 && op->arity == 1) {
         op->fn = set->unary[op->op];
     } else if (from == VM_F32 && op->arity == 2) {
-        const int variant = s1 && !s0 ? 1 : s0 && !s1 ? 2 : 0;
         if (op->op == OP_pow && variant == 1 && vm_class_of((sinter_dtype)op->arg_type[1]) == VM_F32) {
             op->fn = set->pow_scalar;
             return;
@@ -233,13 +235,17 @@ static void choose(binder *b, vm_op *op)
             op->fn = set->binary[op->op][0];
         }
     } else if (from == VM_F32 && op->arity == 3) {
-        const int variant = !s0 && s1 && s2;
-        if (set->ternary[op->op][variant]) {
-            op->fn = set->ternary[op->op][variant];
-            if (variant) return;
+        const int bounds = !s0 && s1 && s2;
+        if (set->ternary[op->op][bounds]) {
+            op->fn = set->ternary[op->op][bounds];
+            if (bounds) return;
         }
     }
-    if (!op->fn) op->fn = integer_of(set, op);
+    if (!op->fn && variant) {
+        op->fn = integer_of(set, op, variant);
+        if (op->fn) return;
+    }
+    if (!op->fn) op->fn = integer_of(set, op, 0);
     if (!op->fn) op->fn = vm_basic_of(op);
     for (uint32_t k = 0; k < op->arity; k++)
         if (b->is_scalar[op->arg[k]]) use(b, op->arg[k]);
@@ -449,6 +455,29 @@ static void direct_find(vm_program *p)
     }
 }
 
+/* Where an argument is read from memory, has one element a row, and nothing else is done with it, the instruction takes
+ * row after row. */
+enum { BY_ROW_COLS = 32 };
+static void by_row_find(binder *b)
+{
+    vm_program *p = b->p;
+    for (uint32_t i = p->once_count; i < p->op_count && p->cols >= BY_ROW_COLS; i++) {
+        vm_op *op = &p->op[i];
+        if (op->kind != VM_COMPUTE || op->arity != 2 || op->fn != integer_of(p->set, op, 0)) continue;
+        for (uint32_t j = p->once_count; j < i && !op->by_row; j++) {
+            vm_op *load = &p->op[j];
+            const vm_operand *o = &p->operand[load->operand];
+            const uint8_t at = op->arg[1] == load->dst;
+            if (load->kind != VM_LOAD || o->index == VM_ACC || o->stride[p->axes - 1] || op->arg[at] != load->dst ||
+                op->arg[!at] == load->dst || b->uses[load->dst] != 1 || o->dtype != SINTER_DTYPE_I64)
+                continue;
+            op->by_row = integer_of(p->set, op, at ? 1 : 2);
+            op->one_at = at;
+            load->is_one = op->by_row != NULL;
+        }
+    }
+}
+
 static void units(vm_program *p)
 {
     const uint32_t last = p->axes - 1;
@@ -536,6 +565,7 @@ static sinter_status bind_as(env *e, vm_program *p, void *room, isa_level isa, c
     place(&b);
     const bool is_bytes = bytes_find(&b);
     direct_find(p);
+    if (!is_bytes) by_row_find(&b);
     units(p);
     if (!is_bytes) vm_chain_bind(p, isa, step, chain_room(x->count));
     return SINTER_OK;

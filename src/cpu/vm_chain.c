@@ -258,11 +258,20 @@ static bool join_mul_add(maker *m, const vm_op *op, float y)
     return true;
 }
 
+static bool is_integer(const maker *m, const vm_op *op)
+{
+    vm_fn *const *fn = m->p->set->i32[op->op];
+    return op->arity == 2 && m->set->integer[op->op][0] && fn[0] &&
+           (op->fn == fn[0] || op->fn == fn[1] || op->fn == fn[2]);
+}
+
 static void binary(maker *m, const vm_op *op)
 {
-    vm_step_fn *const *form = m->set->binary[op->op], *const *direct = m->set->direct[op->op];
+    const bool is_int = is_integer(m, op);
+    vm_step_fn *const *form = is_int ? m->set->integer[op->op] : m->set->binary[op->op];
+    vm_step_fn *const *direct = is_int ? NULL : m->set->direct[op->op];
     const uint16_t a = op->arg[0], b = op->arg[1];
-    if (a == b && op->op == OP_mul && !is_imm(m, a)) {
+    if (a == b && op->op == OP_mul && !is_int && !is_imm(m, a)) {
         into(m, a);
         (void)push(m, m->set->step[VM_STEP_SQUARE]);
         return;
@@ -275,13 +284,13 @@ static void binary(maker *m, const vm_op *op)
     if (is_imm(m, y)) {
         const float value = imm_of(m->imm[y]);
         into(m, x);
-        if (!join_mul_add(m, op, value)) push(m, form[is_reversed])->imm[0] = value;
+        if (is_int || !join_mul_add(m, op, value)) push(m, form[is_reversed])->imm[0] = value;
         return;
     }
     vm_in in = VM_INS;
     if (m->home[y] == HOME_OPERAND) (void)in_of(&m->p->operand[m->ref[y]], &in);
     const vm_lie get = m->home[y] == HOME_SCALAR ? VM_SPLAT : in == VM_IN_F32 ? get_of(m, m->ref[y]) : VM_PART;
-    if (direct[0] && a != b && (get == VM_SPLAT || get == VM_ROWS)) {
+    if (direct && direct[0] && a != b && (get == VM_SPLAT || get == VM_ROWS)) {
         into(m, x);
         const uint32_t form_of = get != VM_SPLAT ? 0 : m->lie == VM_DENSE ? 4 : 2;
         push(m, direct[form_of + is_reversed])->a = m->ref[y];
@@ -404,7 +413,7 @@ static void compute(maker *m, uint32_t i)
     } else if (is_square) {
         into(m, op->arg[0]);
         (void)push(m, m->set->step[VM_STEP_SQUARE]);
-    } else if (is_binary(m, op)) {
+    } else if (is_binary(m, op) || is_integer(m, op)) {
         binary(m, op);
     } else if (op->arity != 3 || !ternary(m, op)) {
         call(m, op);

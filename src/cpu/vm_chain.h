@@ -55,7 +55,8 @@ typedef struct vm_chain_set {
     void (*run)(const vm_step *first, vm_chunk *k);
     vm_step_fn *load[VM_INS][VM_GETS], *stage[VM_INS][VM_GETS], *store[VM_INS][VM_LIES];
     vm_step_fn *unary[OP_SCALAR_COUNT];
-    vm_step_fn *binary[OP_SCALAR_COUNT][4];     /* with an immediate, reversed, with memory, reversed */
+    /* Of f32 and of i32: with an immediate, reversed, with memory, reversed. */
+    vm_step_fn *binary[OP_SCALAR_COUNT][4], *integer[OP_SCALAR_COUNT][4];
     /* memory in rows, reversed, one element a row, reversed, one element for a dense run, reversed */
     vm_step_fn *direct[OP_SCALAR_COUNT][6];
     vm_step_fn *step[VM_STEPS];

@@ -201,6 +201,24 @@ STEP_COMPARE(le, v_le(x, y))
 STEP_COMPARE(gt, v_lt(y, x))
 STEP_COMPARE(ge, v_le(y, x))
 
+/* Of int32, whose bits are in a lane. */
+#define STEP_INTEGER(name, value)                                                                                \
+    static inline vec step_i_##name(vec a, vec b)                                                                \
+    {                                                                                                            \
+        const veci x = v_bits(a), y = v_bits(b);                                                                 \
+        return v_of_bits(value);                                                                                 \
+    }                                                                                                            \
+    STEP_BINARY(i_##name, step_i_##name)
+STEP_INTEGER(add, vi_add(x, y))
+STEP_INTEGER(sub, vi_sub(x, y))
+STEP_INTEGER(min, vi_blend(vi_lt(y, x), y, x))
+STEP_INTEGER(max, vi_blend(vi_lt(x, y), y, x))
+STEP_INTEGER(eq, vi_of_mask(vi_eq(x, y)))
+STEP_INTEGER(lt, vi_of_mask(vi_lt(x, y)))
+STEP_INTEGER(le, vi_of_mask(m_not(vi_lt(y, x))))
+STEP_INTEGER(gt, vi_of_mask(vi_lt(y, x)))
+STEP_INTEGER(ge, vi_of_mask(m_not(vi_lt(x, y))))
+
 /* The commonest take operands that lie in rows, and one element for all lanes, without a stage before them. */
 #define STEP_DIRECT(name, f)                                                                                     \
     STEP(b_##name##_rows, , f(x, FROM_ROWS(float, get_f32)))                                                     \
@@ -292,6 +310,8 @@ static void chain_run(const vm_step *p, vm_chunk *k)
 #define S1(name) (vm_step_fn *)s_##name
 #define SU(name) [OP_##name] = (vm_step_fn *)s_u_##name
 #define SB(name) [OP_##name] = { S1(b_##name##_imm), S1(b_##name##_imm_r), S1(b_##name##_mem), S1(b_##name##_mem_r) }
+#define SI(name) [OP_##name] = { S1(b_i_##name##_imm), S1(b_i_##name##_imm_r), S1(b_i_##name##_mem), \
+                                 S1(b_i_##name##_mem_r) }
 #define SD(name) [OP_##name] = { S1(b_##name##_rows), S1(b_##name##_rows_r), S1(b_##name##_splat), \
                                  S1(b_##name##_splat_r), S1(b_##name##_one), S1(b_##name##_one_r) }
 static const vm_chain_set chain_steps = {
@@ -309,6 +329,7 @@ static const vm_chain_set chain_steps = {
                SU(mish), SU(silu), SU(gelu), SU(gelu_tanh) },
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
+    .integer = { SI(add), SI(sub), SI(min), SI(max), SI(eq), SI(lt), SI(le), SI(gt), SI(ge) },
     .direct = { SD(add), SD(sub), SD(mul) },
     .step = { [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill),
               [VM_STEP_SPLAT] = S1(splat),

@@ -79,7 +79,7 @@ static void line_find(vm_program *p)
     bool is_even = true; /* the loop takes operands as they are */
     for (uint32_t k = 0; k < op->arity; k++) is_even = is_even && (!has_one[k] || l.at[k] >= VM_LINE_SCALAR);
     if (!is_even) {
-        vm_fn *const *form = p->set->binary[op->op];
+        vm_fn *const *form = op->fn == p->set->i32[op->op][0] ? p->set->i32[op->op] : p->set->binary[op->op];
         if (op->arity != 2 || op->fn != form[0] || has_one[0] == has_one[1]) return;
         l.fn = form[has_one[1] ? 1 : 2];
         if (!l.fn) return;

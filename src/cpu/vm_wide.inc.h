@@ -16,26 +16,38 @@ typedef float wide_short __attribute__((vector_size(WIDE_BYTES / 2)));
 typedef uint32_t wide_half_u __attribute__((vector_size(WIDE_BYTES / 2)));
 
 /* all: the value of whole vectors x and y, of the type `group`; one: of one element. */
-#define WIDE(name, vector, type, group, result, all, one)               \
-    static void name(WIDE_ARGS)                                         \
+#define WIDE_BODY(vector, type, group, result, all, one, one_a, one_b) \
     {                                                                   \
-        (void)op, (void)c_;                                             \
         enum { EACH_TIME = sizeof(vector) / sizeof(type) };             \
         const type *a = a_, *b = b_;                                    \
         result *d = d_;                                                 \
         int64_t i = 0;                                                  \
+        vector all_x = { 0 }, all_y = { 0 };                            \
+        if (one_a) all_x += *a;                                         \
+        if (one_b) all_y += *b;                                         \
         for (; i + EACH_TIME <= n; i += EACH_TIME) {                    \
-            vector x, y;                                                \
-            memcpy(&x, a + i, sizeof x);                                \
-            memcpy(&y, b + i, sizeof y);                                \
+            vector x = all_x, y = all_y;                                \
+            if (!(one_a)) memcpy(&x, a + i, sizeof x);                  \
+            if (!(one_b)) memcpy(&y, b + i, sizeof y);                  \
             const group z = all;                                        \
             memcpy(d + i, &z, sizeof z);                                \
         }                                                               \
         for (; i < n; i++) {                                            \
-            const type x = a[i], y = b[i];                              \
+            const type x = a[one_a ? 0 : i], y = b[one_b ? 0 : i];      \
             d[i] = (result)(one);                                       \
         }                                                               \
     }
+#define WIDE_FORM(name, one_a, one_b, ...)                              \
+    static void name(WIDE_ARGS)                                         \
+    {                                                                   \
+        (void)op, (void)c_;                                             \
+        WIDE_BODY(__VA_ARGS__, one_a, one_b)                            \
+    }
+/* Of vectors, of a vector and one number, of a number and a vector. */
+#define WIDE(name, ...)                                                 \
+    WIDE_FORM(name##_vv, 0, 0, __VA_ARGS__)                             \
+    WIDE_FORM(name##_vs, 0, 1, __VA_ARGS__)                             \
+    WIDE_FORM(name##_sv, 1, 0, __VA_ARGS__)
 /* Sums wrap, so they are formed without sign. */
 #define WIDE_SUM(name, sign)                                                                                        \
     WIDE(wide_##name##_i64, wide_i64, int64_t, wide_i64, int64_t, (wide_i64)((wide_u64)x sign(wide_u64) y),         \
@@ -52,9 +64,9 @@ typedef uint32_t wide_half_u __attribute__((vector_size(WIDE_BYTES / 2)));
     WIDE(wide_##name##_i32, wide_i32, int32_t, wide_i32, int32_t, (x & (x sign y)) | (y & ~(x sign y)),             \
          x sign y ? x : y)
 typedef uint8_t wide_u8 __attribute__((vector_size(WIDE_BYTES)));
-WIDE(wide_and_byte, wide_u8, uint8_t, wide_u8, uint8_t, x & y, x & y)
-WIDE(wide_or_byte, wide_u8, uint8_t, wide_u8, uint8_t, x | y, x | y)
-WIDE(wide_xor_byte, wide_u8, uint8_t, wide_u8, uint8_t, x ^ y, x ^ y)
+WIDE_FORM(wide_and_byte, 0, 0, wide_u8, uint8_t, wide_u8, uint8_t, x & y, x & y)
+WIDE_FORM(wide_or_byte, 0, 0, wide_u8, uint8_t, wide_u8, uint8_t, x | y, x | y)
+WIDE_FORM(wide_xor_byte, 0, 0, wide_u8, uint8_t, wide_u8, uint8_t, x ^ y, x ^ y)
 static void wide_not_byte(WIDE_ARGS)
 {
     (void)op, (void)b_, (void)c_;
@@ -72,7 +84,7 @@ static void wide_not_byte(WIDE_ARGS)
 #define WIDE_BYTE_LOOPS                                                                                             \
     { [OP_and] = wide_and_byte, [OP_or] = wide_or_byte, [OP_xor] = wide_xor_byte, [OP_not] = wide_not_byte }
 #if defined(VEC_IS_PLAIN)
-#define WIDE_LOOPS(type) { NULL }
+#define WIDE_LOOPS(type) { { NULL } }
 #define WIDE_FMOD { NULL }
 #else
 WIDE_SUM(add, +)
@@ -261,11 +273,12 @@ static void wide_fmod_f32(WIDE_ARGS)
     for (; i < n; i++) to[i] = fmodf(a[i], b[i]);
 }
 #define WIDE_FMOD { wide_fmod_f32 }
-#define WIDE_OF(name, type) [OP_##name] = wide_##name##_##type
+#define WIDE_OF(name, type) [OP_##name] = { wide_##name##_##type##_vv, wide_##name##_##type##_vs, wide_##name##_##type##_sv }
+#define WIDE_ONE(name, type) [OP_##name] = { wide_##name##_##type }
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
       WIDE_OF(le, type), WIDE_OF(gt, type), WIDE_OF(ge, type), WIDE_OF(min, type), WIDE_OF(max, type),              \
-      WIDE_OF(clip, type), WIDE_OF(div, type), WIDE_OF(mod, type), WIDE_OF(fmod, type) }
+      WIDE_ONE(clip, type), WIDE_ONE(div, type), WIDE_ONE(mod, type), WIDE_ONE(fmod, type) }
 #endif
 
 /* f32 as int64, where 32 bits have all of a vector; else by the loop of all numbers. */

@@ -213,6 +213,34 @@ static sinter_status dense_of(ref_call *c, const view *v, view *out)
     return SINTER_OK;
 }
 
+#define KEPT(type)                                                                                                     \
+    for (int64_t i = 0; i < count; i++) ((type *)(void *)to)[i] = ((const type *)(const void *)from)[place[i]]
+
+/* Of dense tensors. Blocks behind each other are copied together. */
+static void compress_blocks(const view *in, const view *out, uint32_t axis, const int64_t *place, int64_t count)
+{
+    int64_t rows = 1, block = sinter_dtype_bits(in->dtype) / 8;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (i < axis) rows *= in->dim[i];
+        if (i > axis) block *= in->dim[i];
+    }
+    const char *from = in->data;
+    char *to = out->data;
+    for (int64_t r = 0; r < rows; r++, from += in->dim[axis] * block, to += count * block) {
+        switch (block) {
+        case 1: KEPT(uint8_t); break;
+        case 2: KEPT(uint16_t); break;
+        case 4: KEPT(uint32_t); break;
+        case 8: KEPT(uint64_t); break;
+        default:
+            for (int64_t i = 0, some; i < count; i += some) {
+                for (some = 1; i + some < count && place[i + some] == place[i] + some;) some++;
+                memcpy(to + i * block, from + place[i] * block, (size_t)(some * block));
+            }
+        }
+    }
+}
+
 sinter_status reference_compress(ref_call *c)
 {
     const attrs_compress *a = c->attrs;
@@ -241,21 +269,20 @@ sinter_status reference_compress(ref_call *c)
     TRY(c->resize(c, 0, shape, flat.rank));
     const view *out = &c->out[0];
     if (view_count(out) == 0) return SINTER_OK;
-    const view to = move_drop(out, axis, 1), from = move_drop(&flat, axis, 1);
-    const bool has_blocks =
-        axis == 0 && sinter_dtype_bits(flat.dtype) >= 8 && view_is_dense(&flat) && view_is_dense(out);
-    const int64_t block = has_blocks ? view_count(&from) * (sinter_dtype_bits(flat.dtype) / 8) : 0;
-    int64_t at = 0;
+    int64_t *place = arena_alloc(c->scratch, size_mul((size_t)(shape[axis] + MARKED), sizeof *place), 16), count = 0;
+    if (!place) return FAIL_MEMORY(c->e, "the places that are kept");
     for (int64_t begin = 0; begin < limit; begin += MARKED) {
-        const int64_t n = limit - begin < MARKED ? limit - begin : MARKED;
-        (void)mark_some(keep, begin * step, step, n, mark);
-        for (int64_t i = 0; i < n; i++) {
-            if (!mark[i]) continue;
-            if (has_blocks)
-                memcpy((char *)out->data + at++ * block, (char *)flat.data + (begin + i) * block, (size_t)block);
-            else move_block(&to, at++ * out->stride[axis], &from, (begin + i) * flat.stride[axis]);
-        }
+        const int64_t n = limit - begin < MARKED ? limit - begin : MARKED,
+                      found = mark_some(keep, begin * step, step, n, mark);
+        list_marked(mark, n, begin, place + count);
+        count += found;
     }
+    if (sinter_dtype_bits(flat.dtype) >= 8 && view_is_dense(&flat) && view_is_dense(out)) {
+        compress_blocks(&flat, out, axis, place, count);
+        return SINTER_OK;
+    }
+    const view to = move_drop(out, axis, 1), from = move_drop(&flat, axis, 1);
+    for (int64_t i = 0; i < count; i++) move_block(&to, i * out->stride[axis], &from, place[i] * flat.stride[axis]);
     return SINTER_OK;
 }
 
