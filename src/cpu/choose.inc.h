@@ -307,8 +307,8 @@ static void sort_eights(int64_t *keys, int64_t rows)
         }
 }
 
-/* Sorted runs of `half` rows, 4 or more, become runs of twice as many: of each two, the first row of one is compared with
- * the last of the other, and so on, and each of the halves with itself at two distances. */
+/* Sorted runs of `half` rows, 4 or more, become runs of twice as many: of each two, the first row of one is compared
+ * with the last of the other, and so on, and each of the halves with itself at two distances. */
 static void sort_join(int64_t *keys, int64_t rows, int64_t half)
 {
     const int64_t apart = half / 4, cols = CHOOSE_SORT_COLS;

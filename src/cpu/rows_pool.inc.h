@@ -123,6 +123,27 @@ INLINE vec pool_step(const float *from, int step)
     return step == 2 ? a : v_even(a, v_even(v_load(from + 2 * L), v_load(from + 3 * L)));
 }
 
+/* Lanes 0, step, 2 step and so on; then lane 0. */
+INLINE veci pool_places(int step)
+{
+    int32_t at[L];
+    for (int i = 0; i < L; i++) at[i] = i * step < L ? i * step : 0;
+    return vi_load(at);
+}
+INLINE vec pool_lanes(vec a, veci at)
+{
+#if VEC_LANES == 4
+    float from[L], to[L];
+    int32_t lane[L];
+    v_store(from, a);
+    vi_store(lane, at);
+    for (int i = 0; i < L; i++) to[i] = from[lane[i]];
+    return v_load(to);
+#else
+    return v_permute(a, at);
+#endif
+}
+
 #define POOL_FOLDS(name, map, join, tail, lanes)                                                                \
     INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
                             sinter_dtype type)                                                                  \
@@ -163,7 +184,7 @@ INLINE vec pool_step(const float *from, int step)
     static void name##_apart(const rows_pool *p, float *y, const float *line, const float *scale)               \
     {                                                                                                           \
         int64_t step = p->step, taps = p->taps, count = (p->n - 1) * step + (taps - 1) * p->dilation + 1;       \
-        float half[POOL_COLS / 2 + POOL_SPARE], all[POOL_COLS + POOL_SPARE];                                    \
+        float half[POOL_COLS / 2 + POOL_SPARE];                                    \
         for (; p->dilation == 1 && step % 2 == 0 && taps % 2 == 0; step /= 2, taps /= 2, count /= 2) {          \
             for (int64_t i = 0; 2 * i < count; i += L) { /* pairs */                                            \
                 const vec a = v_load(line + 2 * i), b = v_load(line + 2 * i + L);                               \
@@ -176,11 +197,17 @@ INLINE vec pool_step(const float *from, int step)
             return;                                                                                             \
         }                                                                                                       \
         if (taps < L || p->dilation != 1) { /* windows at all places, of which a few are wanted */              \
-            const int64_t m = (p->n - 1) * step + 1;                                                            \
-            if (taps == 3 && p->dilation == 1) name##_across(all, line, m, 3, 1, 1, NULL);                      \
-            else if (taps == 5 && p->dilation == 1) name##_across(all, line, m, 5, 1, 1, NULL);                 \
-            else name##_across(all, line, m, (int)taps, p->dilation, 1, NULL);                                  \
-            for (int64_t i = 0; i < p->n; i++) y[i] = scale ? all[i * step] * scale[i] : all[i * step];         \
+            const int64_t each = (L - 1) / step + 1;                                                            \
+            const veci at = pool_places((int)step);                                                             \
+            for (int64_t i = 0; i < p->n; i += each, line += each * step) {                                     \
+                vec a = taps == 3   ? name##_at(line, 3, p->dilation, 1)                                        \
+                        : taps == 5 ? name##_at(line, 5, p->dilation, 1)                                        \
+                                    : name##_at(line, (int)taps, p->dilation, 1);                               \
+                a = pool_lanes(a, at);                                                                         \
+                const int some = (int)(p->n - i < each ? p->n - i : each);                                      \
+                if (i + L <= p->n) v_store(y + i, scale ? v_mul(a, v_load(scale + i)) : a);                     \
+                else v_store_n(y + i, scale ? v_mul(a, v_load_n(scale + i, some)) : a, some);                   \
+            }                                                                                                   \
             return;                                                                                             \
         }                                                                                                       \
         for (int64_t i = 0; i < p->n; i++, line += step) { /* along a window */                                 \

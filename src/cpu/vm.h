@@ -40,7 +40,7 @@ typedef struct vm_op {
     uint16_t operand;
     scalar   imm;
     round_trip trip;                    /* compute, of a dequantize: by vm_set.round_trip */
-    vm_fn   *by_row;                    /* compute, without chains: fn where argument one_at has one element a row, or NULL */
+    vm_fn   *by_row;                    /* compute, no chain: fn where argument one_at has one element a row, or NULL */
     uint8_t  one_at, is_one;            /* is_one: of a load that such an argument is */
 } vm_op;
 

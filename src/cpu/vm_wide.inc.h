@@ -273,7 +273,8 @@ static void wide_fmod_f32(WIDE_ARGS)
     for (; i < n; i++) to[i] = fmodf(a[i], b[i]);
 }
 #define WIDE_FMOD { wide_fmod_f32 }
-#define WIDE_OF(name, type) [OP_##name] = { wide_##name##_##type##_vv, wide_##name##_##type##_vs, wide_##name##_##type##_sv }
+#define WIDE_ALL(f) { f##_vv, f##_vs, f##_sv }
+#define WIDE_OF(name, type) [OP_##name] = WIDE_ALL(wide_##name##_##type)
 #define WIDE_ONE(name, type) [OP_##name] = { wide_##name##_##type }
 #define WIDE_LOOPS(type)                                                                                            \
     { WIDE_OF(add, type), WIDE_OF(sub, type), WIDE_OF(mul, type), WIDE_OF(eq, type), WIDE_OF(lt, type),             \
