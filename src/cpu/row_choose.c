@@ -16,8 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-/* AT_ONCE: rows of columns that one call compares. LANES_MOST: f32 of the widest vector. */
-enum { COLS = 512, SHORT = 8, AT_ONCE = 8, LANES_MOST = 16, RUN_MAX = 1 << 30 };
+/* SHORT: runs that are turned, of few lines the shortest alone. TURNED: numbers that are turned at once. AT_ONCE: rows
+ * of columns that one call compares. LANES_MOST: f32 of the widest vector. */
+enum { COLS = 512, SHORTEST = 8, SHORT = 64, TURNED = 4096, AT_ONCE = 8, LANES_MOST = 16, RUN_MAX = 1 << 30 };
 
 typedef struct arg_record {
     const choose_set *set;
@@ -76,11 +77,12 @@ static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const v
     r->along = in[0].stride[a->axis];
     lines_init(&r->at, (const view *[]){ &in[0], &out[0] }, 2, 1u << a->axis);
     const uint32_t inner = r->at.rank - 1;
-    r->is_turned = !r->fold && r->along == 1 && r->n > 1 && r->n <= SHORT && lines_step(&r->at, 0) > 0;
+    r->is_turned = !r->fold && r->along == 1 && r->n > 1 && lines_step(&r->at, 0) > 0 &&
+                   r->n <= (r->at.dim[inner] < LANES_MOST ? SHORTEST : SHORT);
     r->is_cols = r->is_turned || (r->along != 1 && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX);
     if (r->is_cols) {
-        r->unit = COLS;
-        r->blocks = (r->at.dim[inner] + COLS - 1) / COLS;
+        r->unit = r->is_turned && r->n > TURNED / COLS ? TURNED / r->n : COLS;
+        r->blocks = (r->at.dim[inner] + r->unit - 1) / r->unit;
     } else {
         r->unit = r->n < 8192 ? 8192 / r->n : 1;
     }
@@ -137,8 +139,8 @@ static int64_t along_folded(const arg_record *r, const char *x)
 static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
 {
     const lines *l = &r->at;
-    const int64_t inner = l->dim[l->rank - 1], first = tile % r->blocks * COLS;
-    const int64_t n = inner - first < COLS ? inner - first : COLS;
+    const int64_t inner = l->dim[l->rank - 1], first = tile % r->blocks * r->unit;
+    const int64_t n = inner - first < r->unit ? inner - first : r->unit;
     int64_t offset[LINES_VIEWS];
     lines_at(l, tile / r->blocks * inner + first, offset);
     const char *from = (const char *)k->in[0] + offset[0] * r->size;
@@ -148,7 +150,7 @@ static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
         return;
     }
     const float *x = (const float *)(const void *)from;
-    float best[COLS], turned[SHORT * COLS];
+    float best[COLS], turned[TURNED];
     int32_t place[COLS];
     int64_t step = r->along;
     if (r->is_turned) {

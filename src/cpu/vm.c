@@ -153,21 +153,20 @@ static void copy_short(char *dst, int64_t dst_row, const char *src, int64_t src_
     }
 }
 
-/* Each of n elements `cols` times. */
+/* Each of n elements of 4 or 8 bytes `cols` times. */
 static void spread(void *dst, const void *src, int64_t n, int64_t cols, uint32_t size)
 {
+    typedef uint32_t four __attribute__((vector_size(16)));
+    typedef uint64_t two __attribute__((vector_size(16)));
     char *d = dst;
-    const char *s = src;
     const int64_t row = cols * size;
-    for (int64_t i = 0; i < n; i++, d += row, s += size) {
-        char part[16];
-        if (size == 4) memcpy(part, s, 4), memcpy(part + 4, s, 4);
-        else memcpy(part, s, 8);
-        memcpy(part + 8, part, 8);
+    for (int64_t i = 0; i < n; i++, d += row) {
+        const four v =
+            size == 4 ? (four){ 0 } + ((const uint32_t *)src)[i] : (four)((two){ 0 } + ((const uint64_t *)src)[i]);
         int64_t at = 0;
-        for (; at + 16 <= row; at += 16) memcpy(d + at, part, 16);
-        if (at < row && row >= 16) memcpy(d + row - 16, part, 16);
-        for (; at < row && row < 16; at += size) memcpy(d + at, part, size);
+        for (; at + 16 <= row; at += 16) memcpy(d + at, &v, 16);
+        if (at < row && row >= 16) memcpy(d + row - 16, &v, 16);
+        for (; at < row && row < 16; at += 4) memcpy(d + at, (const char *)&v + at % 8, 4);
     }
 }
 
