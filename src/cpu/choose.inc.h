@@ -259,12 +259,25 @@ INLINE void sort_store(int64_t *at, int64_t step, const fold_i64 *v, const int c
     UNROLL for (int j = 0; j < count; j++) memcpy(at + j * step, &v[j], sizeof v[j]);
 }
 
+/* Rows that lie `apart` from each other; in runs of 2 * apart, the first one and the last one, and so on. */
+INLINE void sort_apart(fold_i64 *v, const int count, const int apart)
+{
+    UNROLL for (int j = 0; j < count; j++)
+        if (!(j & apart)) sort_two(&v[j], &v[j + apart]);
+}
+INLINE void sort_ends(fold_i64 *v, const int count, const int apart)
+{
+    UNROLL for (int j = 0; j < count; j++)
+        if (!(j & apart)) sort_two(&v[j], &v[j ^ (2 * apart - 1)]);
+}
+
 /* Of 1 << levels rows that first fall and then rise, or part of such a pattern: distances of half of them down to 1. */
 INLINE void sort_halves(fold_i64 *v, const int levels)
 {
-    UNROLL for (int half = 1 << levels >> 1; half; half >>= 1)
-        UNROLL for (int j = 0; j < 1 << levels; j++)
-            if (!(j & half)) sort_two(&v[j], &v[j + half]);
+    const int count = 1 << levels;
+    if (levels > 2) sort_apart(v, count, 4);
+    if (levels > 1) sort_apart(v, count, 2);
+    sort_apart(v, count, 1);
 }
 
 /* Rows, each of CHOOSE_SORT_COLS keys, at distances of `half` rows, then of half of that, and so on. */
@@ -287,7 +300,7 @@ static void sort_levels(int64_t *keys, int64_t rows, int64_t half)
     else if (half == 1) sort_level(keys, rows, 1, 1);
 }
 
-/* Eight rows at a time. */
+/* Eight rows at a time: pairs, then fours, then eights. */
 static void sort_eights(int64_t *keys, int64_t rows)
 {
     const int64_t cols = CHOOSE_SORT_COLS;
@@ -295,14 +308,12 @@ static void sort_eights(int64_t *keys, int64_t rows)
         for (int64_t j = i; j < i + cols; j += SORT_STEP) {
             fold_i64 v[SORT_HELD];
             sort_load(v, keys + j, cols, SORT_HELD);
-            UNROLL for (int half = 1; half < SORT_HELD; half *= 2)
-            {
-                UNROLL for (int from = 0; from < SORT_HELD; from += 2 * half)
-                    UNROLL for (int k = 0; k < half; k++) sort_two(&v[from + k], &v[from + 2 * half - 1 - k]);
-                UNROLL for (int apart = half / 2; apart; apart /= 2)
-                    UNROLL for (int k = 0; k < SORT_HELD; k++)
-                        if (!(k & apart)) sort_two(&v[k], &v[k + apart]);
-            }
+            sort_ends(v, SORT_HELD, 1);
+            sort_ends(v, SORT_HELD, 2);
+            sort_apart(v, SORT_HELD, 1);
+            sort_ends(v, SORT_HELD, 4);
+            sort_apart(v, SORT_HELD, 2);
+            sort_apart(v, SORT_HELD, 1);
             sort_store(keys + j, cols, v, SORT_HELD);
         }
 }
