@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problems of single operators whose kinds, shapes and axes are drawn at random, for `bench/ops --random`.
+"""Problems of single operators whose kinds, shapes, axes and types are drawn at random, for `bench/ops --random`.
 
 Sizes are drawn so that small ones are as likely as large ones, and seven of ten as they come, so that few are multiples
 of a vector. What a seed gives does not depend on what is measured of it."""
 import math
 import random
 
-from op_models import (arg_max, binary, concat, conv, cumulative_sum, expand, gather, gather_elements, layer_norm,
-                       matmul, pool, reduce, resize, slice_of, softmax, split, top_k, transpose, unary, where)
+from op_models import (B, F, H, I, I32, U8, arg_max, binary, concat, conv, cumulative_sum, expand, gather, gather_elements,
+                       layer_norm, matmul, pool, reduce, resize, slice_of, softmax, split, top_k, transpose, unary, where)
 
 LARGEST = 500_000                      # elements of an operand
 
@@ -30,6 +30,11 @@ class Draw:
             dims = [self.size(1, 1000 if rank > 1 else LARGEST) for _ in range(rank)]
             if LARGEST // 20 <= math.prod(dims) <= LARGEST:
                 return dims, self.random.randrange(rank)
+
+    def type_of(self, *types):
+        """f32 three times of four, else another type, and how it is named."""
+        kind = self.pick(types) if self.one_in(4) else F
+        return kind, {F: "", I: "i64 ", I32: "i32 ", H: "f16 ", U8: "u8 "}[kind]
 
     def matmul(self):
         m, k, n = self.pick([1, 1, 2, 3, 7, 17, 33, 64, 100, 197, 384, 1000, 4096]), self.size(8, 2048), self.size(8, 2048)
@@ -68,18 +73,21 @@ class Draw:
     def reduce(self):
         dims, _ = self.dims(1, 4)
         axes = sorted(self.random.sample(range(len(dims)), self.random.randint(1, len(dims))))
-        kind = self.pick(["Sum", "Mean", "Max", "Min", "L2", "SumSquare", "Prod", "LogSumExp"])
-        return f"{kind} of {dims} over {axes}", lambda: reduce("Reduce" + kind, dims, axes)
+        of, name = self.type_of(I, I32)
+        kind = self.pick(["Sum", "Mean", "Max", "Min", *(["L2", "SumSquare", "Prod", "LogSumExp"] if of == F else [])])
+        return f"{name}{kind} of {dims} over {axes}", lambda: reduce("Reduce" + kind, dims, axes, of)
 
     def transpose(self):
         dims, _ = self.dims(2, 5)
         order = self.random.sample(range(len(dims)), len(dims))
-        return order != sorted(order) and (f"{dims} by {order}", lambda: transpose(dims, order))
+        of, name = self.type_of(I, U8, H)
+        return order != sorted(order) and (f"{name}{dims} by {order}", lambda: transpose(dims, order, of))
 
     def softmax(self):
         dims, axis = self.dims(1, 4)
         kind = self.pick(["Softmax", "Softmax", "LogSoftmax"])
-        return f"{kind} {dims} over {axis}", lambda: softmax(dims, axis, kind)
+        of, name = self.type_of(H)
+        return f"{name}{kind} {dims} over {axis}", lambda: softmax(dims, axis, kind, of)
 
     def norm(self):
         dims, _ = self.dims(2, 4)
@@ -98,8 +106,9 @@ class Draw:
     def binary(self):
         dims, start = self.dims(2, 4)
         other = [size if not self.one_in(3) else 1 for size in dims][start if self.one_in(3) else 0:]
-        kind = self.pick(["Add", "Mul", "Sub", "Div", "Max", "Min", "Pow"])
-        return f"{kind} {dims} {other}", lambda: binary(kind, dims, other)
+        of, name = self.type_of(I, I32, H)
+        kind = self.pick(["Add", "Mul", "Sub", "Max", "Min", "Less", "Equal", *(["Div", "Pow"] if of == F else [])])
+        return f"{name}{kind} {dims} {other}", lambda: binary(kind, dims, other, B if kind in ("Less", "Equal") else of, of)
 
     def unary(self):
         kind = self.pick("Relu Sigmoid Tanh Exp Log Sqrt Erf Gelu HardSwish Softplus Elu Abs Floor Reciprocal Sin Selu Mish".split())
@@ -137,18 +146,21 @@ class Draw:
     def top(self):
         dims, axis = self.dims(1, 3)
         count = self.size(1, dims[axis])
-        return f"{count} of {dims} over {axis}", lambda: top_k(dims, count, axis)
+        of, name = self.type_of(I32, I)
+        return f"{name}{count} of {dims} over {axis}", lambda: top_k(dims, count, axis, of)
 
     def argmax(self):
         dims, axis = self.dims(1, 3)
-        return f"{dims} over {axis}", lambda: arg_max(dims, axis)
+        of, name = self.type_of(I32, I)
+        return f"{name}{dims} over {axis}", lambda: arg_max(dims, axis, of)
 
     def running(self):
         dims, axis = self.dims(1, 3)
-        return f"sum of {dims} over {axis}", lambda: cumulative_sum(dims, axis)
+        of, name = self.type_of(I32, I)
+        return f"{name}sum of {dims} over {axis}", lambda: cumulative_sum(dims, axis, of)
 
 
-GROUPS = [name for name in vars(Draw) if not name.startswith("_") and name not in ("size", "dims")]
+GROUPS = [name for name in vars(Draw) if not name.startswith("_") and name not in ("size", "dims", "type_of")]
 
 
 def problems(count, seed):

@@ -276,8 +276,8 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 }
 
 /* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
- * overlaps the one before. */
-enum { SHORT_RUN = 512 };
+ * overlaps the one before. FILLED: bytes from which on a repeated element is written as vectors. */
+enum { SHORT_RUN = 512, FILLED = 64 };
 #define SHORT_RUNS(type)                                                                                               \
     for (; count > 0; count--, dst += to, src += from) {                                                               \
         for (int64_t i = 0; i + (int64_t)sizeof(type) <= size; i += (int64_t)sizeof(type))                             \
@@ -297,9 +297,24 @@ static void runs(char *dst, int64_t to, const char *src, int64_t from, int64_t s
     }
 }
 
+/* One element n times, `all` bytes, 16 or more. */
+static void fill(char *dst, const char *src, uint32_t size, int64_t all)
+{
+    char part[16];
+    for (uint32_t i = 0; i < sizeof part; i++) part[i] = src[i % size];
+    floats v;
+    memcpy(&v, part, sizeof v);
+    for (int64_t at = 0; at + 16 <= all; at += 16) memcpy(dst + at, &v, sizeof v);
+    memcpy(dst + all - 16, &v, sizeof v);
+}
+
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
 {
     const int64_t to = p->to[p->axes - 1], from = p->from[p->axes - 1];
+    if (!from && to == p->size && n * to >= FILLED) {
+        fill(dst, src, p->size, n * to);
+        return;
+    }
     switch (p->size) {
     case 1:
         for (int64_t i = 0; i < n; i++, dst += to, src += from) *dst = *src;

@@ -39,7 +39,7 @@ static void divides(void)
         }
         const op_id op = ops[round % 3];
         for (int level = ISA_PLAIN; level < ISA_LEVEL_COUNT; level++) {
-            vm_fn *loop = level_of((isa_level)level)->vm->i64[op];
+            vm_fn *loop = level_of((isa_level)level)->vm->i64[op][0];
             if (!isa_level_runs(have, (isa_level)level) || !loop) continue;
             loop(NULL, z, x, y, NULL, n);
             for (int64_t i = 0; i < n; i++) CHECK_EQ(z[i], wanted(op, x[i], y[i]));
