@@ -104,23 +104,29 @@ static void picks(char *y, const char *x, const int64_t *at, int64_t n, int64_t 
     }
 }
 
-/* A tile that spans several outer positions reads the indices once. */
+/* Tiles that span several outer positions read the indices once: some of them for all positions, then the next ones. */
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const int64_t total = r->outer * r->count, stop = end * r->unit < total ? end * r->unit : total;
-    int64_t at[PLACES], n;
-    const bool is_once = r->count <= PLACES && stop - begin * r->unit > r->count;
-    if (is_once) places(j, 0, r->count, at);
-    for (int64_t i = begin * r->unit; i < stop; i += n) {
-        const int64_t outer = i / r->count, first = i % r->count;
-        n = r->count - first < stop - i ? r->count - first : stop - i;
-        if (n > PLACES) n = PLACES;
-        if (!is_once) places(j, first, n, at);
-        picks((char *)j->k->out[0] + (outer * r->count + first) * r->block,
-              (const char *)j->k->in[0] + outer * r->axis * r->block, at + (is_once ? first : 0), n, r->block);
+    const int64_t total = r->outer * r->count, start = begin * r->unit;
+    const int64_t stop = end * r->unit < total ? end * r->unit : total;
+    if (start >= stop) return;
+    const int64_t outer = start / r->count, last = (stop - 1) / r->count;
+    const int64_t begins = outer == last ? start - outer * r->count : 0;
+    const int64_t ends = outer == last ? stop - outer * r->count : r->count;
+    int64_t at[PLACES];
+    for (int64_t first = begins, n; first < ends; first += n) {
+        n = ends - first < PLACES ? ends - first : PLACES;
+        places(j, first, n, at);
+        for (int64_t o = outer; o <= last; o++) {
+            const int64_t low = start - o * r->count, high = stop - o * r->count;
+            const int64_t from = low > first ? low : first, to = high < first + n ? high : first + n;
+            if (from >= to) continue;
+            picks((char *)j->k->out[0] + (o * r->count + from) * r->block,
+                  (const char *)j->k->in[0] + o * r->axis * r->block, at + (from - first), to - from, r->block);
+        }
     }
 }
 

@@ -195,6 +195,20 @@ static inline void put(const top_record *r, const kernel_run *k, int64_t i, cons
 COPY(32)
 COPY(64)
 
+/* Where lines from number `first` on begin. */
+static void lines_of(const lines *l, int64_t first, int64_t some, int64_t from[LINES][LINES_VIEWS])
+{
+    const int64_t inner = l->dim[l->rank - 1];
+    for (int64_t i = 0, at = first % inner; i < some; i++, at++) {
+        if (i == 0 || at == inner) {
+            lines_at(l, first + i, from[i]);
+            at = at == inner ? 0 : at;
+            continue;
+        }
+        for (uint32_t v = 0; v < LINES_VIEWS; v++) from[i][v] = from[i - 1][v] + lines_step(l, v);
+    }
+}
+
 /* Lines that are columns in memory, or are written as such. */
 static void sorted(const top_record *r, const kernel_run *k, int64_t some, int64_t from[LINES][LINES_VIEWS], char *room)
 {
@@ -260,7 +274,7 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             continue;
         }
         int64_t from[LINES][LINES_VIEWS]; /* of x, values and indices */
-        for (int64_t i = 0; i < some; i++) lines_at(l, first + i, from[i]);
+        lines_of(l, first, some, from);
         if (r->is_sorted) {
             sorted(r, j->k, some, from, keys);
             continue;
