@@ -28,8 +28,8 @@ typedef struct choose_set {
      * in order, are place[j * CHOOSE_COLS + i]. k: at most CHOOSE_TOP and n; cols: at most CHOOSE_COLS. */
     void (*top)(int32_t *place, const void *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest,
                 sinter_dtype type); /* f32, f64, i32 or i64 */
-    /* As `top` for any k, of f32 or i32, and for at most CHOOSE_SORT_COLS columns: the row of result j of column i is the
-     * lower half of keys[j * CHOOSE_SORT_COLS + i]. Twice choose_sort_rows(k) rows of keys are written. */
+    /* As `top` for any k, of f32 or i32, and for at most CHOOSE_SORT_COLS columns: the row of result j of column i is
+     * the lower half of keys[j * CHOOSE_SORT_COLS + i]. Twice choose_sort_rows(k) rows of keys are written. */
     void (*sort)(int64_t *keys, const void *x, int64_t n, int64_t step, int64_t cols, int64_t k, bool largest,
                  sinter_dtype type);
     choose_places_fn *places_f64, *places_8, *places_32, *places_64; /* integers by their bits */
