@@ -2,35 +2,39 @@
 /* row_order.c - top_k and cumulate: lines along one axis, whichever way they lie. */
 #include "cuda/cuda_kernels.h"
 #include "cuda/lines.h"
+#include "cuda/ranking.h"
 
 #include "cuda/device/line_args.h"
 #include "cuda/device/order_args.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct order_args order_args;
 
 /* clang-format off */
 typedef struct order_tactic {
-    /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: 1 a thread a line */
+    /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: a scan_kind */
     uint8_t  kind;
     uint8_t  zero;
     uint16_t block;
-    uint32_t room;                      /* top_k: entries of shared memory */
+    uint32_t room;                      /* top_k: entries of shared memory; cumulate: elements of a part, or 0 */
     uint8_t  rest[TACTIC_SIZE - 8];
 } order_tactic;
 _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
-enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384 };
+enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, PART_MOST = 1 << 20, PARTS_MOST = 512, EACH = 4 };
+typedef enum scan_kind { SCAN_BLOCK, SCAN_THREAD, SCAN_PARTS } scan_kind; /* what takes a line */
 static const tactic_field top_k_fields[] = {
     FIELD(order_tactic, kind, 0, 1),
     FIELD(order_tactic, block, 32, 1024, true),
     FIELD(order_tactic, room, 2, ROOM_MOST, true),
 };
 static const tactic_field scan_fields[] = {
-    FIELD(order_tactic, kind, 0, 1),
+    FIELD(order_tactic, kind, 0, SCAN_PARTS),
     FIELD(order_tactic, block, 32, 1024, true),
+    FIELD(order_tactic, room, 0, PART_MOST),
 };
 
 static dim_range axis_range(const lines *l, const problem_operand *o)
@@ -235,6 +239,30 @@ static const char *scan_reject(const problem *p, const kernel_target *t)
     return reject_any(p, &l);
 }
 
+/* The most parts of all lines; INT64_MAX: no bound. */
+static int64_t scan_parts(const lines *l, int64_t part)
+{
+    int64_t count = cuda_ceil_div(cuda_range_most(axis_range(l, &l->in[0])), part);
+    for (uint32_t i = 0; i < l->kept_count; i++)
+        if (!i64_mul(count, cuda_range_most(l->in[0].dim[l->kept[i]]), &count)) return INT64_MAX;
+    return count;
+}
+
+static bool scan_part_fits(const lines *l, const order_tactic *t)
+{
+    if (t->kind != SCAN_PARTS) return t->room == 0;
+    return t->room && t->room % (t->block * EACH) == 0 && scan_parts(l, t->room) <= INT32_MAX / 8 &&
+           cuda_range_most(axis_range(l, &l->in[0])) / t->room < PARTS_MOST;
+}
+
+static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)threads;
+    const order_tactic x = TACTIC_AS(order_tactic, t);
+    lines l;
+    return x.kind == SCAN_PARTS && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.room) * 8 : 0;
+}
+
 static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
@@ -243,13 +271,16 @@ static double scan_cost_ns(const problem *p, const tactic *t, const kernel_targe
     const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l);
     const double units = target->units ? target->units : 100;
     const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]);
-    const double at_once = units * 2048 / x.block, blocks = x.kind ? rows / x.block + 1 : rows;
+    const bool is_thread = x.kind == SCAN_THREAD, has_parts = x.kind == SCAN_PARTS;
+    const double parts = has_parts ? ceil(n / x.room) : 1, length = has_parts ? x.room : n;
+    const double at_once = units * 2048 / x.block, blocks = is_thread ? rows / x.block + 1 : rows * parts;
     const double waves = blocks > at_once ? blocks / at_once : 1;
-    const double serial = x.kind ? n / 4 * 600 : (n / (4 * x.block) + 1) * 900;
+    const double serial = is_thread ? n / EACH * 600 : (length / (EACH * x.block) + 1) * (has_parts ? 1400 : 900);
     /* Neighbouring threads read neighbouring elements, or do not. */
-    const bool is_apart = x.kind ? l.is_rows : !l.is_rows;
+    const bool is_apart = is_thread ? l.is_rows : !l.is_rows;
     const double memory = cuda_cost_ns(target, bytes * (is_apart ? 8 : 1), 0);
-    return memory > 2000 + serial * waves ? memory : 2000 + serial * waves;
+    const double total = 2000 + serial * waves;
+    return (memory > total ? memory : total) + (has_parts ? 1500 + parts * 10 : 0);
 }
 
 static void scan_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
@@ -258,23 +289,35 @@ static void scan_tactics(const problem *p, const kernel_target *target, tactic_s
     if (reject_any(p, &l)) return;
     const int64_t n = axis_range(&l, &l.in[0]).opt;
     const int64_t block = n >= 1024 ? 256 : n >= 256 ? 128 : 32;
-    order_tactic t[2] = { { .block = (uint16_t)block }, { .kind = 1, .block = 64 } };
-    tactic at[2];
-    memcpy(at, t, sizeof at);
-    const bool is_along = scan_cost_ns(p, &at[1], target) < scan_cost_ns(p, &at[0], target);
-    out->at[out->count++] = at[is_along];
-    out->at[out->count++] = at[!is_along];
+    const order_tactic few[] = { { .block = (uint16_t)block }, { .kind = SCAN_THREAD, .block = 64 } };
+    ranking best = { .most = COUNT_OF(few) + 2 };
+    tactic t;
+    for (uint32_t i = 0; i < COUNT_OF(few); i++) {
+        memcpy(&t, &few[i], sizeof t);
+        ranking_add(&best, scan_cost_ns(p, &t, target), &few[i]);
+    }
+    for (uint32_t part = 256 * EACH; part <= PART_MOST && part < n; part *= 2) {
+        const order_tactic x = { .kind = SCAN_PARTS, .block = 256, .room = part };
+        if (!scan_part_fits(&l, &x)) continue;
+        memcpy(&t, &x, sizeof t);
+        ranking_add(&best, scan_cost_ns(p, &t, target), &x);
+    }
+    ranking_take(&best, out);
 }
 
 static bool scan_check(const problem *p, const tactic *t)
 {
-    return FIELDS_HOLD(scan_fields, t) && !scan_reject(p, NULL);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
+    lines l;
+    return FIELDS_HOLD(scan_fields, t) && !scan_reject(p, NULL) && !lines_of(p, false, &l) && scan_part_fits(&l, &x);
 }
 
 static void scan_print(const tactic *t, text *out)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
-    text_printf(out, "%s %u", x.kind ? "thread" : "block", x.block);
+    static const char *const name[] = { "block", "thread", "parts" };
+    text_printf(out, "%s %u", x.kind <= SCAN_PARTS ? name[x.kind] : "?", x.block);
+    if (x.kind == SCAN_PARTS) text_printf(out, " of %u", x.room);
 }
 
 static bool scan_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -283,7 +326,7 @@ static bool scan_code(const problem *p, const tactic *t, const kernel_target *ta
     const order_tactic x = TACTIC_AS(order_tactic, t);
     const attrs_cumulate *a = p->attrs;
     lines l;
-    if (index || lines_of(p, false, &l)) return false;
+    if (index > (x.kind == SCAN_PARTS) || lines_of(p, false, &l)) return false;
     c->source = "scan.cu";
     c->entry = "scan";
     cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
@@ -291,7 +334,8 @@ static bool scan_code(const problem *p, const tactic *t, const kernel_target *ta
     cuda_code_define(c, "PRODUCT", a->is_product != 0);
     cuda_code_define(c, "REVERSE", a->reverse != 0);
     cuda_code_define(c, "EXCLUSIVE", a->exclusive != 0);
-    cuda_code_define(c, "ALONG", x.kind);
+    cuda_code_define(c, "ALONG", x.kind == SCAN_THREAD);
+    cuda_code_define(c, "PARTS", x.kind == SCAN_PARTS ? 1 + index : 0);
     cuda_code_define(c, "BLOCK", x.block);
     cuda_code_define(c, "TRIGGER", 1);
     return true;
@@ -312,14 +356,23 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     order_args a = { 0 };
     if (!set_lines(&l, &from, &to, NULL, &a))
         return FAIL(e, UNSUPPORTED, "cumulate: more than 2^31 lines, or elements of one");
-    const int64_t blocks = x.kind ? ((int64_t)a.rows + x.block - 1) / x.block : a.rows;
-    order_args *args;
-    TRY(cuda_launch_begin(e, r, 0, (uint64_t)blocks, 1, 1, x.block, x.kind ? 0 : x.block / 32 * 8u, sizeof *args,
-                          &args));
-    *args = a;
-    CUDA_PATCH(r, args, x, PATCH_IN, 0);
-    CUDA_PATCH(r, args, values, PATCH_OUT, 0);
+    const bool has_parts = x.kind == SCAN_PARTS, is_thread = x.kind == SCAN_THREAD;
+    const int64_t parts = has_parts ? cuda_ceil_div(a.n > 0 ? a.n : 1, x.room) : 1;
+    int64_t blocks = 0;
+    if (!i64_mul(is_thread ? cuda_ceil_div(a.rows, x.block) : a.rows, parts, &blocks) || blocks > INT32_MAX / 8)
+        return FAIL(e, UNSUPPORTED, "cumulate: too many parts of lines");
+    a.size = (small)x.room;
+    a.parts = cuda_fast_div(parts);
+    for (uint32_t i = 0; i <= has_parts; i++) {
+        order_args *args;
+        TRY(cuda_launch_begin(e, r, i, (uint64_t)blocks, 1, 1, x.block, is_thread ? 0 : x.block / 32 * 8u, sizeof *args,
+                              &args));
+        *args = a;
+        CUDA_PATCH(r, args, x, PATCH_IN, 0);
+        if (has_parts) CUDA_PATCH(r, args, sums, PATCH_WORKSPACE, 0);
+        if (i == has_parts) CUDA_PATCH(r, args, values, PATCH_OUT, 0);
+    }
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .out_strides = STRIDES_ROWS);
+CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .out_strides = STRIDES_ROWS, .workspace = scan_workspace);

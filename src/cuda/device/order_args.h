@@ -16,10 +16,12 @@ struct order_axis {
 
 struct order_args {
     address x, values, indices;         /* 0: not wanted */
+    address sums;                       /* of the parts of lines: [rows][parts] of 8 bytes */
     struct order_axis kept[ORDER_AXES];
     wide step, value_step, index_step;  /* from one element of a line to the next */
     small rows, n, k;                   /* lines, elements of one, how many of them are wanted */
-    small size;                         /* of the sort: a power of two, at least 2 */
+    small size;                         /* of the sort: a power of two, at least 2; of a part */
+    struct fast_div parts;
 };
 
 #endif

@@ -3,7 +3,8 @@
  *
  * A block takes a line in tiles of BLOCK * EACH elements: each thread its own in order, then warps, then the block, and
  * what has come together so far is carried on. -DALONG: instead a thread takes a line alone; for many lines that lie
- * side by side. Floats are carried in double: a long sum would lose too much. */
+ * side by side. PARTS: a block takes a part of a line; 1: only its sum, 2: what goes before it are the sums of the parts
+ * before it. Floats are carried in double: a long sum would lose too much. */
 #include "order.cuh"
 
 enum { IS_FLOAT = X_TYPE <= LINE_BF16, EACH = 4 };
@@ -57,11 +58,16 @@ DEVICE void together(const order_args &a)
 {
     enum { WARPS = BLOCK / 32 };
     acc *spare = (acc *)shared_base();
-    const line_at line = line_of(a, blockIdx.x);
+    i32 row = blockIdx.x, part = 0;
+    if (PARTS) divmod_fast(row, a.parts, row, part);
+    const line_at line = line_of(a, row);
     const element *x = (const element *)a.x + line.x;
     element *y = (element *)a.values + line.values;
     acc carry = none();
-    for (i32 tile = 0; tile < a.n; tile += BLOCK * EACH) {
+    if (PARTS == 2)
+        for (i32 i = 0; i < part; i++) carry = join(carry, ((const acc *)a.sums)[blockIdx.x - part + i]);
+    const i32 end = PARTS ? smaller(a.n, (part + 1) * a.size) : a.n;
+    for (i32 tile = part * a.size; tile < end; tile += BLOCK * EACH) {
         const i32 first = tile + (i32)threadIdx.x * EACH;
         acc v[EACH], sum = none();
 #pragma unroll
@@ -85,6 +91,7 @@ DEVICE void together(const order_args &a)
             if (w == warp_id()) low = carry;
             carry = join(carry, spare[w]);
         }
+        if (PARTS == 1) continue;
         acc run = lane_id() ? join(low, own) : low;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
@@ -94,6 +101,7 @@ DEVICE void together(const order_args &a)
             if (first + k < a.n) narrow(EXCLUSIVE ? last : run, y[j * a.value_step]);
         }
     }
+    if (PARTS == 1 && threadIdx.x == 0) ((acc *)a.sums)[blockIdx.x] = carry;
 }
 
 KERNEL void __launch_bounds__(BLOCK) scan(const __grid_constant__ order_args a)
