@@ -239,7 +239,8 @@ INLINE void choose_top_of(int32_t *place, const float *x, int64_t n, int64_t ste
     }
 }
 
-/* ---- sorted columns ---- */
+/* ---- sorted columns: a bitonic sorting network. Each step of it compares rows of keys with other rows, and leaves the
+ * smaller key of each column in the row before and the larger one in the row behind. ---- */
 enum { SORT_STEP = FOLD_BYTES / sizeof(int64_t), SORT_HELD = CHOOSE_SORT_LEAST };
 
 INLINE void sort_two(fold_i64 *a, fold_i64 *b)
@@ -259,19 +260,20 @@ INLINE void sort_store(int64_t *at, int64_t step, const fold_i64 *v, const int c
     UNROLL for (int j = 0; j < count; j++) memcpy(at + j * step, &v[j], sizeof v[j]);
 }
 
-/* Rows that lie `apart` from each other; in runs of 2 * apart, the first one and the last one, and so on. */
+/* Compares row j of each run of 2 * apart rows with row j + apart. */
 INLINE void sort_apart(fold_i64 *v, const int count, const int apart)
 {
     UNROLL for (int j = 0; j < count; j++)
         if (!(j & apart)) sort_two(&v[j], &v[j + apart]);
 }
+/* ... the first row of each run with its last one, the second with the last but one, and so on. */
 INLINE void sort_ends(fold_i64 *v, const int count, const int apart)
 {
     UNROLL for (int j = 0; j < count; j++)
         if (!(j & apart)) sort_two(&v[j], &v[j ^ (2 * apart - 1)]);
 }
 
-/* Of 1 << levels rows that first fall and then rise, or part of such a pattern: distances of half of them down to 1. */
+/* The last `levels` steps of a bitonic merge, of 1 << levels rows: rows half of them apart, a quarter, and so on. */
 INLINE void sort_halves(fold_i64 *v, const int levels)
 {
     const int count = 1 << levels;
@@ -280,7 +282,7 @@ INLINE void sort_halves(fold_i64 *v, const int levels)
     sort_apart(v, count, 1);
 }
 
-/* Rows, each of CHOOSE_SORT_COLS keys, at distances of `half` rows, then of half of that, and so on. */
+/* `levels` steps of a bitonic merge in memory: rows `half` apart, half of that, and so on. */
 INLINE void sort_level(int64_t *keys, int64_t rows, int64_t half, const int levels)
 {
     const int64_t apart = half >> (levels - 1), cols = CHOOSE_SORT_COLS;
@@ -300,7 +302,7 @@ static void sort_levels(int64_t *keys, int64_t rows, int64_t half)
     else if (half == 1) sort_level(keys, rows, 1, 1);
 }
 
-/* Eight rows at a time: pairs, then fours, then eights. */
+/* Sorts each eight rows: pairs, then fours, then eights. */
 static void sort_eights(int64_t *keys, int64_t rows)
 {
     const int64_t cols = CHOOSE_SORT_COLS;
@@ -318,8 +320,8 @@ static void sort_eights(int64_t *keys, int64_t rows)
         }
 }
 
-/* Sorted runs of `half` rows, 4 or more, become runs of twice as many: of each two, the first row of one is compared
- * with the last of the other, and so on, and each of the halves with itself at two distances. */
+/* Merges sorted runs of `half` rows, 4 or more, into runs of twice as many. The first three steps of the merge are done
+ * together, on four rows of each of two runs. */
 static void sort_join(int64_t *keys, int64_t rows, int64_t half)
 {
     const int64_t apart = half / 4, cols = CHOOSE_SORT_COLS;
@@ -352,7 +354,7 @@ static void sort_all(int64_t *keys, int64_t rows)
     for (int64_t half = SORT_HELD; half < rows; half *= 2) sort_join(keys, rows, half);
 }
 
-/* Keys of `rows` rows from number `row` on, then of none. */
+/* Keys of `rows` rows, the first of which is row number `row`; then the largest key up to `room` rows. */
 static void sort_keys(int64_t *keys, const float *x, int64_t step, int cols, int64_t row, int64_t rows, int64_t room,
                       bool largest, bool is_float)
 {
@@ -368,7 +370,9 @@ static void sort_keys(int64_t *keys, const float *x, int64_t step, int cols, int
     for (int64_t i = 0; i < (room - rows) * CHOOSE_SORT_COLS; i++) keys[i] = INT64_MAX;
 }
 
-/* The first block is sorted. Each further one is, too; what is less than the others' opposite stays. */
+/* A block of rows at a time is sorted. Row i of the smallest keys so far is compared with row rows - 1 - i of the block:
+ * the smaller keys of both are a bitonic sequence, which a merge sorts. */
+
 static void choose_sort(int64_t *keys, const void *from, int64_t n, int64_t step, int64_t cols, int64_t k,
                         bool largest, sinter_dtype type)
 {

@@ -114,15 +114,20 @@ typedef struct places {
 /* Added to a number below 2^51, it leaves none but whole ones, half to even. */
 #define WHOLE 6755399441055744.0
 
-/* grid_axis_of for the nearest element with zeros or edges outside. A place far outside is just outside. */
-static inline int64_t nearest_of(bool align, bool is_edge, float place, int64_t n)
+/* A coordinate of the grid, -1 to 1, in elements of an axis of n. What lies far outside is moved to just outside. */
+static inline double coordinate_of(bool align, float place, int64_t n)
 {
     const double count = (double)n, far = count + 1;
     const double wide = align ? ((double)place + 1) / 2 * (count - 1) : (((double)place + 1) * count - 1) / 2;
     double x = (double)(float)wide;
     x = x > -2 ? x : -2; /* NaN, too */
-    x = x < far ? x : far;
-    const int64_t at = (int64_t)(x + WHOLE - WHOLE), edge = at < 0 ? 0 : n - 1;
+    return x < far ? x : far;
+}
+
+/* grid_axis_of for the nearest element with zeros or edges outside. */
+static inline int64_t nearest_of(bool align, bool is_edge, float place, int64_t n)
+{
+    const int64_t at = (int64_t)(coordinate_of(align, place, n) + WHOLE - WHOLE), edge = at < 0 ? 0 : n - 1;
     return at >= 0 && at < n ? at : is_edge ? edge : -1;
 }
 
@@ -160,8 +165,7 @@ static void places_of(const record *r, const float *grid, int64_t n, places *out
         }
 }
 
-/* grid_axis_of for the linear mode with zeros or edges outside: elements at and at + 1, and their weights. A place far
- * outside is just outside. */
+/* grid_axis_of for the linear mode with zeros or edges outside: elements at and at + 1, and their weights. */
 typedef struct neighbours {
     int32_t at;
     double weight[2];
@@ -169,11 +173,8 @@ typedef struct neighbours {
 
 static inline neighbours neighbours_of(bool align, bool is_edge, float place, int64_t n)
 {
-    const double count = (double)n, far = count + 1;
-    const double wide = align ? ((double)place + 1) / 2 * (count - 1) : (((double)place + 1) * count - 1) / 2;
-    double x = (double)(float)wide;
-    x = x > -2 ? x : -2; /* NaN, too */
-    x = x < far ? x : far;
+    const double count = (double)n;
+    double x = coordinate_of(align, place, n);
     if (is_edge) {
         const double low = align ? 0 : -0.5;
         if (x < low) x = 0;

@@ -14,18 +14,11 @@
 
 #include <string.h>
 
-/* FEW: keys that are kept sorted by insertion. */
-/* SORTED: a network takes so many lines or more, of at most so many elements a result, and so many results. */
-enum {
-    LINES = 16,
-    SPARE = 32,
-    FEW = 32,
-    SORTED_LINES = 4,
-    SORTED_PART = 16,
-    SORTED_MOST = 1024,
-    SORTED_FEW = 4,
-    SINGLE_LINES = 4096
-};
+/* FEW: keys that are kept sorted by insertion. SINGLE_LINES: lines of one element in a tile. */
+enum { LINES = 16, SPARE = 32, FEW = 32, SINGLE_LINES = 4096 };
+/* The sorting network takes SORTED_LINES lines or more, from SORTED_FEW + 1 to SORTED_MOST results each, and at most
+ * SORTED_PART elements for each result. */
+enum { SORTED_LINES = 4, SORTED_FEW = 4, SORTED_MOST = 1024, SORTED_PART = 16 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
 __extension__ typedef unsigned __int128 wide_key;

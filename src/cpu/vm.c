@@ -297,11 +297,8 @@ static void by_row(walk *w, const vm_op *op, char *d, int64_t rows, int64_t cols
     const char *arg[2] = { w->value[op->arg[0]], w->value[op->arg[1]] };
     const uint32_t size = register_size(vm_class_of((sinter_dtype)op->to));
     int64_t step[2] = { cols * 8, cols * 8 };
-    for (uint32_t i = p->once_count; i < p->op_count; i++)
-        if (p->op[i].is_one && p->op[i].dst == op->arg[op->one_at]) {
-            int64_t col;
-            strides_of(w, &p->operand[p->op[i].operand], &step[op->one_at], &col);
-        }
+    int64_t col;
+    strides_of(w, &p->operand[op->one_operand], &step[op->one_at], &col);
     for (int64_t r = 0; r < rows; r++)
         op->by_row(op, d + r * cols * size, arg[0] + r * step[0], arg[1] + r * step[1], NULL, cols);
 }

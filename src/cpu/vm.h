@@ -41,7 +41,9 @@ typedef struct vm_op {
     scalar   imm;
     round_trip trip;                    /* compute, of a dequantize: by vm_set.round_trip */
     vm_fn   *by_row;                    /* compute, no chain: fn where argument one_at has one element a row, or NULL */
-    uint8_t  one_at, is_one;            /* is_one: of a load that such an argument is */
+    uint8_t  one_at;
+    uint16_t one_operand;               /* that argument's operand */
+    bool     is_one;                    /* load: of such an argument, which stays in memory */
 } vm_op;
 
 /* One load or store: where its elements lie over the collapsed axes. */

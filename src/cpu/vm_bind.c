@@ -473,6 +473,7 @@ static void by_row_find(binder *b)
                 continue;
             op->by_row = integer_of(p->set, op, at ? 1 : 2);
             op->one_at = at;
+            op->one_operand = load->operand;
             load->is_one = op->by_row != NULL;
         }
     }

@@ -24,7 +24,9 @@ typedef struct order_tactic {
 _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
-enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, PART_MOST = 1 << 20, PARTS_MOST = 512, EACH = 4 };
+enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384 };
+/* cumulate: elements that a thread takes at once (EACH of scan.cu), of a part, parts of a line. */
+enum { EACH = 4, PART_MOST = 1 << 20, PARTS_MOST = 512 };
 typedef enum scan_kind { SCAN_BLOCK, SCAN_THREAD, SCAN_PARTS } scan_kind; /* what takes a line */
 static const tactic_field top_k_fields[] = {
     FIELD(order_tactic, kind, 0, 1),
@@ -263,9 +265,8 @@ static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads
     return x.kind == SCAN_PARTS && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.room) * 8 : 0;
 }
 
-static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+static double scan_cost_of(const problem *p, order_tactic x, const kernel_target *target)
 {
-    const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
     const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l);
@@ -283,6 +284,11 @@ static double scan_cost_ns(const problem *p, const tactic *t, const kernel_targe
     return (memory > total ? memory : total) + (has_parts ? 1500 + parts * 10 : 0);
 }
 
+static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    return scan_cost_of(p, TACTIC_AS(order_tactic, t), target);
+}
+
 static void scan_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
     lines l;
@@ -291,16 +297,10 @@ static void scan_tactics(const problem *p, const kernel_target *target, tactic_s
     const int64_t block = n >= 1024 ? 256 : n >= 256 ? 128 : 32;
     const order_tactic few[] = { { .block = (uint16_t)block }, { .kind = SCAN_THREAD, .block = 64 } };
     ranking best = { .most = COUNT_OF(few) + 2 };
-    tactic t;
-    for (uint32_t i = 0; i < COUNT_OF(few); i++) {
-        memcpy(&t, &few[i], sizeof t);
-        ranking_add(&best, scan_cost_ns(p, &t, target), &few[i]);
-    }
+    for (uint32_t i = 0; i < COUNT_OF(few); i++) ranking_add(&best, scan_cost_of(p, few[i], target), &few[i]);
     for (uint32_t part = 256 * EACH; part <= PART_MOST && part < n; part *= 2) {
         const order_tactic x = { .kind = SCAN_PARTS, .block = 256, .room = part };
-        if (!scan_part_fits(&l, &x)) continue;
-        memcpy(&t, &x, sizeof t);
-        ranking_add(&best, scan_cost_ns(p, &t, target), &x);
+        if (scan_part_fits(&l, &x)) ranking_add(&best, scan_cost_of(p, x, target), &x);
     }
     ranking_take(&best, out);
 }
@@ -309,7 +309,7 @@ static bool scan_check(const problem *p, const tactic *t)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    return FIELDS_HOLD(scan_fields, t) && !scan_reject(p, NULL) && !lines_of(p, false, &l) && scan_part_fits(&l, &x);
+    return p->op == OP_cumulate && FIELDS_HOLD(scan_fields, t) && !reject_any(p, &l) && scan_part_fits(&l, &x);
 }
 
 static void scan_print(const tactic *t, text *out)

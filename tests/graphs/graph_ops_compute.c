@@ -86,6 +86,12 @@ static bool window(grow *g, uint32_t x, int64_t *kernel, int64_t *stride, int64_
         stride[i] = grow_one_in(g, 3) ? 2 : grow_one_in(g, 10) ? 3 : 1;
         pads[i] = kernel[i] > 1 ? grow_below(g, 2) : 0;
         pads[spatial + i] = kernel[i] > 1 ? grow_one_in(g, 4) ? grow_below(g, 2) : pads[i] : 0;
+        if (spatial == 1 && grow_one_in(g, 6)) { /* a long filter, as along sound */
+            const int64_t half = grow_between(g, 6, 10);
+            kernel[0] = 2 * half + 1;
+            pads[0] = pads[1] = half;
+            dilation[0] = 1;
+        }
         if (least + pads[i] + pads[spatial + i] < (kernel[i] - 1) * dilation[i] + 1 || least < 1) return false;
     }
     return true;

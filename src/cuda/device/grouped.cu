@@ -7,8 +7,8 @@
  *   W       packed as floats [run][tap][CG][NV], w_pitch floats a run, which spreads runs over the banks
  *   shared  the weights of the block's runs: copied before the dependency wait
  *
- * -D: KD KH KW IS_TALL (the one axis of RANK 3 is that of rows) CG NV PIX STRIDE_W DILATION_W C_THREADS X_THREADS Y_THREADS X_UNIT (channels read at once) RANK TRIGGER;
- * generated.cuh: type_x */
+ * IS_TALL: the one axis of RANK 3 is that of rows. X_UNIT: channels read at once.
+ * -D: KD KH KW CG NV PIX STRIDE_W DILATION_W C_THREADS X_THREADS Y_THREADS X_UNIT RANK TRIGGER; generated.cuh: type_x */
 #include "prelude.cuh"
 #include "depthwise_args.h"
 #include "generated.cuh"
