@@ -27,10 +27,10 @@ static places lengths_of(const problem *p)
     return (places){ queries < keys ? queries : keys, keys + 1 };
 }
 
-/* The smallest axis that the tuples of gather_nd name: each number fits them all. */
-static places tuples_of(const problem *p)
+/* The smallest axis that the tuples name, of those from `first` on: each number fits them all. */
+static places tuples_of(const problem *p, int64_t first)
 {
-    const int64_t first = ((const attrs_gather_nd *)p->attrs)->batch_dims, count = p->in[1].dim[p->in[1].rank - 1].opt;
+    const int64_t count = p->in[1].dim[p->in[1].rank - 1].opt;
     int64_t least = INT64_MAX;
     for (int64_t i = 0; i < count; i++)
         if (p->in[0].dim[first + i].opt < least) least = p->in[0].dim[first + i].opt;
@@ -55,7 +55,8 @@ static places places_of(const problem *p, uint32_t input)
         const int64_t size = p->in[0].dim[((const attrs_gather_elements *)p->attrs)->axis].opt;
         return (places){ -size, size };
     }
-    if (p->op == OP_gather_nd && input == 1) return tuples_of(p);
+    if (p->op == OP_gather_nd && input == 1) return tuples_of(p, ((const attrs_gather_nd *)p->attrs)->batch_dims);
+    if (p->op == OP_scatter_nd && input == 1) return tuples_of(p, 0);
     if (p->op == OP_nms_rows && input == 2) {
         const int64_t most = ((const attrs_nms_rows *)p->attrs)->most.at[0];
         return (places){ most / 2, most + 3 };

@@ -370,8 +370,8 @@ static void sort_keys(int64_t *keys, const float *x, int64_t step, int cols, int
     for (int64_t i = 0; i < (room - rows) * CHOOSE_SORT_COLS; i++) keys[i] = INT64_MAX;
 }
 
-/* A block of rows at a time is sorted. Row i of the smallest keys so far is compared with row rows - 1 - i of the block:
- * the smaller keys of both are a bitonic sequence, which a merge sorts. */
+/* A block of rows at a time is sorted. Row i of the smallest keys so far is compared with row rows - 1 - i of the
+ * block: the smaller keys of both are a bitonic sequence, which a merge sorts. */
 
 static void choose_sort(int64_t *keys, const void *from, int64_t n, int64_t step, int64_t cols, int64_t k,
                         bool largest, sinter_dtype type)
