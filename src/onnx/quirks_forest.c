@@ -187,28 +187,33 @@ static old_weights weights_read(onnx_call *c, const char *prefix)
     return (old_weights){ tree->ints.at, number->ints.at, id->ints.at, weight, n };
 }
 
-/* is_one: all targets are 0, whatever the lists say. */
+/* is_one: all targets are 0, whatever the lists say. Where the trees have one target, a leaf has one weight: ONNX
+ * Runtime takes the first of the list, and exporters rely on this (decision paths of scikit-learn's trees). */
 static void weights_fill(onnx_call *c, const old_nodes *o, forest *f, const old_weights *w, bool is_one)
 {
-    uint32_t *leaf = forest_table(c, w->count, sizeof *leaf);
+    const bool is_first = f->targets == 1 && !is_one;
+    uint32_t *leaf = forest_table(c, w->count, sizeof *leaf), used = 0;
     for (uint32_t i = 0; i < w->count && !c->b.status; i++) {
         const uint32_t at = o->place[index_of(c, o, w->tree[i], w->number[i])];
         if (at < f->nodes || w->id[i] < 0 || (!is_one && w->id[i] >= f->targets))
             REJECT(c, INVALID_MODEL, "weight %u is for target %lld, or of a node that is no leaf", i,
                    (long long)w->id[i]);
         if (c->b.status) return;
-        leaf[i] = at - f->nodes;
+        leaf[i] = is_first && f->pair[at - f->nodes + 1] ? UINT32_MAX : at - f->nodes;
+        if (leaf[i] == UINT32_MAX) continue;
         f->pair[leaf[i] + 1]++;
+        used++;
     }
     if (c->b.status) return;
     for (uint32_t i = 0; i < f->leaves; i++) f->pair[i + 1] += f->pair[i];
     for (uint32_t i = w->count; i-- > 0;) {
+        if (leaf[i] == UINT32_MAX) continue;
         const uint32_t to = --f->pair[leaf[i] + 1];
         f->target[to] = is_one ? 0 : (uint32_t)w->id[i];
         f->weight[to] = real_at(&w->weight, i);
     }
     for (uint32_t i = 0; i < f->leaves; i++) f->pair[i] = f->pair[i + 1];
-    f->pair[f->leaves] = w->count;
+    f->pair[f->leaves] = used;
 }
 
 /* The scores of the trees with the base values, [B, targets], of the forest's type. */

@@ -10,6 +10,12 @@ static uint32_t axes_from(int64_t first, uint32_t rank, int64_t *axes)
     return count;
 }
 
+/* Before version 14, a node that has further outputs is in training mode. */
+static bool is_trained(onnx_call *c)
+{
+    return c->version >= 14 ? call_int(c, "training_mode", 0) != 0 : c->count_out > 1;
+}
+
 /* Training mode: the batch's own mean and variance, and the running ones, of type `stored`, moved towards them. */
 static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_value_id *var, sinter_dtype stored)
 {
@@ -51,9 +57,11 @@ void convert_batch_norm(onnx_call *c)
     const sinter_dtype own = sinter_dtype_bits(type) > sinter_dtype_bits(stored) ? type : stored;
     mean = build_typed(&c->b, mean, own);
     var = build_typed(&c->b, var, own);
-    if (call_int(c, "training_mode", 0)) batch_statistics(c, x, &mean, &var, stored);
+    if (is_trained(c)) batch_statistics(c, x, &mean, &var, stored);
     const ir_value_id deviation =
         build_sqrt(&c->b, build_add(&c->b, var, build_scalar(&c->b, own, call_real(c, "epsilon", (double)1e-5f))));
+    if (c->count_out > 3) c->out[3] = build_typed(&c->b, mean, stored);
+    if (c->count_out > 4) c->out[4] = build_typed(&c->b, build_reciprocal(&c->b, deviation), stored);
     const ir_value_id s = build_div(&c->b, build_typed(&c->b, scale, own), deviation);
     const ir_value_id moved = build_mul(&c->b, mean, s);
     const ir_value_id t = build_sub(&c->b, build_typed(&c->b, bias, own), moved);

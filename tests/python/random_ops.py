@@ -57,6 +57,7 @@ class Draw:
         self.rng = np.random.default_rng(seed)
         self.nodes, self.inits, self.feeds, self.dims, self.free, self.results, self.types = [], [], {}, {}, {}, [], {}
         self.count, self.ready, self.ops = 0, {}, []
+        self.ml = self.pick(5, 3)  # version of ai.onnx.ml
 
     # What a recipe asks for.
     def maybe(self, p=0.5):
@@ -187,7 +188,7 @@ class Draw:
 
     # The whole.
     def grow(self, op, domain=""):
-        version = self.opset if domain == "" else 5
+        version = self.opset if domain == "" else self.ml
         self.schema = onnx.defs.get_schema(op, version, domain)
         if self.schema.deprecated:
             raise Unfit("deprecated")
@@ -216,7 +217,7 @@ class Draw:
         out = [helper.make_empty_tensor_value_info(r) for r in (outputs or self.results)]
         graph = helper.make_graph(self.nodes, "random", [info(k, a, self.dims[k]) for k, a in self.feeds.items()], out,
                                   self.inits)
-        ops = [helper.make_opsetid("", self.opset)] + ([helper.make_opsetid("ai.onnx.ml", 5)] if any(
+        ops = [helper.make_opsetid("", self.opset)] + ([helper.make_opsetid("ai.onnx.ml", self.ml)] if any(
             n.domain for n in self.nodes) else [])
         return helper.make_model(graph, opset_imports=ops, ir_version=10)
 

@@ -144,8 +144,11 @@ def max_unpool(d):
 def batch_norm(d):
     x, dtype, s = d.x(2, 5)
     c = s[1]
-    d.node([x, *[d.data(dtype, [c])
-                 for _ in range(3)], d.data(dtype, [c], 0.5, 2)], **d.attr(epsilon=d.odd(1e-5, 1e-2), spatial=d.odd(1)))
+    is_trained = dtype == "float" and 0 not in s and d.maybe(0.3)  # of a batch: with three outputs, earlier with five
+    more = {"training_mode": 1, "momentum": d.odd(0.9, 0.4)} if is_trained else {}
+    d.node([x, *[d.data(dtype, [c]) for _ in range(3)], d.data(dtype, [c], 0.5, 2)],
+           (3 if d.has("training_mode") else 5) if is_trained else 1,
+           **d.attr(epsilon=d.odd(1e-5, 1e-2), spatial=d.odd(1), **more))
 
 
 @recipe("InstanceNormalization")
@@ -635,6 +638,38 @@ def ml_svm(d):
            kernel_params=params, rho=[0.1 * j for j in range(pairs)],
            classlabels_ints=[3 * j for j in range(classes)], prob_a=[-1.0] * pairs if prob else None,
            prob_b=[0.1] * pairs if prob else None, post_transform=d.odd("NONE", "LOGISTIC", "SOFTMAX"))
+
+
+@recipe("TreeEnsembleRegressor", "TreeEnsembleClassifier")
+def ml_trees(d):
+    """A leaf may have several weights for one target. Where it has none for a class, or there are two classes with
+    weights for both, ONNX Runtime's labels are not those of the largest score."""
+    kind = "target" if d.schema.name == "TreeEnsembleRegressor" else "class"
+    f, t = d.choose.randint(1, 4), d.pick(1, 1, 2 if kind == "target" else 4, 3)
+    dtype = d.pick("float", "float", "double")
+    nodes = []  # tree, number, feature, value, mode, yes, no
+    for tree in range(d.choose.randint(1, 3)):
+        own = [[tree, 0, 0, 0.0, "LEAF", 0, 0]]
+        for _ in range(d.choose.randint(0, 3)):
+            leaf = d.choose.choice([n for n in own if n[4] == "LEAF"])
+            leaf[2:] = [d.choose.randrange(f), d.choose.randint(-6, 6) / 4,
+                        d.pick(*(f"BRANCH_{m}" for m in ("LEQ", "LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))), len(own), len(own) + 1]
+            own += [[tree, len(own) + k, 0, 0.0, "LEAF", 0, 0] for k in (0, 1)]
+        nodes += own
+    columns = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    more = {f"nodes_{name}": [n[i] for n in nodes] for i, name in enumerate(columns)}
+    classes = t if kind == "target" or t > 1 else 2
+    leaves = [(n[0], n[1], k) for n in nodes if n[4] == "LEAF" for k in range(t) for _ in range(d.pick(1, 1, 1, 2, 3))]
+    more.update({f"{kind}_treeids": [n[0] for n in leaves], f"{kind}_nodeids": [n[1] for n in leaves],
+                 f"{kind}_ids": [n[2] for n in leaves],
+                 f"{kind}_weights": [d.choose.randint(-8, 8) / 4 for _ in leaves]})
+    if kind == "target":
+        more.update(n_targets=t, aggregate_function=d.odd("SUM", "AVERAGE", "MIN", "MAX"))
+    else:
+        more.update(classlabels_int64s=[3 * k + 1 for k in range(classes)])
+    d.node([d.data(dtype, [d.choose.randint(1, 5), f])], 1 if kind == "target" else 2, **more,
+           base_values=d.pick(None, [0.5] * t) if t == classes else None,
+           post_transform=d.pick(None, "NONE", "LOGISTIC") if t > 1 else None)
 
 
 @recipe("LabelEncoder")
