@@ -169,7 +169,9 @@ grid_axis grid_axis_of(const attrs_grid_sample *a, double place, int64_t n, bool
     if (a->mode == resize_mode_nearest) x = nearbyint(x);
     const double low = a->align_corners ? 0 : -0.5, high = (double)(n - 1) - low;
     if (isnan(x)) x = -2;
-    if (a->padding == pad_mode_edge && (x < low || x > high)) x = x < 0 ? 0 : (double)(n - 1);
+    /* The four taps of a cubic are moved to the edge one by one. Beyond 8 elements all of them are the edge. */
+    if (a->padding == pad_mode_edge && a->mode == resize_mode_cubic) x = fmin(fmax(x, -8), high + 8);
+    else if (a->padding == pad_mode_edge && (x < low || x > high)) x = x < 0 ? 0 : (double)(n - 1);
     if (a->padding == pad_mode_reflect) x = reflected(x, low, high);
     grid_axis g = { 0 };
     if (a->mode == resize_mode_nearest) {

@@ -56,7 +56,8 @@ DEVICE grid_axis grid_taps(grid_real at, i32 n)
     if (MODE == 0) x = op_round(x);
     const grid_real low = CORNERS ? (grid_real)0 : (grid_real)-0.5, high = n - 1 - low;
     if (x != x) x = -2;
-    if (PADDING == 2 && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
+    if (PADDING == 2 && MODE == 2) x = x < -8 ? -8 : x > high + 8 ? high + 8 : x;
+    else if (PADDING == 2 && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
     if (PADDING == 1) x = grid_reflected(x, low, high);
     if (MODE == 0) {
         g.index[0] = grid_pixel(x, n);
