@@ -19,6 +19,8 @@
 #define PV(op, from, to, convert, arg) ROW("ai.onnx.preview", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define PT(op, from, to, convert, arg) \
     ROW("ai.onnx.preview.training", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define QN(op, from, to, convert, arg) \
+    ROW("qonnx.custom_op.general", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define TR(op, from, to, convert, arg) ROW("trt", op, from, to, convert_##convert, arg, false, TEXT_NO),
 #define TP(op, from, to, convert, arg) ROW(ONNX_TENSORRT, op, from, to, convert_##convert, arg, false, TEXT_NO),
 static const op_row rows[] = {
@@ -38,6 +40,7 @@ static const op_row rows[] = {
 #undef MX
 #undef PV
 #undef PT
+#undef QN
 #undef TR
 #undef TP
 /* clang-format on */

@@ -19,6 +19,7 @@
 #define MX N
 #define PV N
 #define PT N
+#define QN N
 #define TR N
 #define TP N
 #include "onnx/onnx.def"
@@ -35,6 +36,7 @@
 #undef MX
 #undef PV
 #undef PT
+#undef QN
 #undef TR
 #undef TP
 /* clang-format on */

@@ -368,6 +368,8 @@ static bool ensemble(grow *g, const gop *op)
 #define MAPS "maps are outputs of models alone: tests/golden/test_cli_values.py makes them"
 #define MAPS_IN "it takes a map from outside: tests/python/test_package.py, tests/models/forms.txt"
 #define SHIPPED "its outputs are compared with NumPy: tests/python/test_shipped_plugins.py"
+#define QONNX "qonnx.custom_op.general."
+#define ROUNDED "results of random nodes are compared with NumPy: tests/python/test_onnx_qonnx.py"
 #define CODES "every code and scale of random models is compared with NumPy: tests/python/test_onnx_trt.py"
 /* clang-format off */
 #define TRAINING "ai.onnx.preview.training."
@@ -393,6 +395,8 @@ const gop gops_values[] = {
     NO("trt.TRT_INT4QuantizeLinear", CODES), NO("trt.TRT_FP8QuantizeLinear", CODES),
     NO("trt.TRT_FP8DequantizeLinear", CODES), NO("trt.TRT_MXFP8DequantizeLinear", CODES),
     NO("trt.TRT_FP4DynamicQuantize", CODES), NO("trt.TRT_MXFP8DynamicQuantize", CODES),
+    NO(QONNX "Quant", ROUNDED), NO(QONNX "IntQuant", ROUNDED), NO(QONNX "BipolarQuant", ROUNDED),
+    NO(QONNX "Trunc", ROUNDED),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
     NO("com.microsoft.Tokenizer", TEXT),
     { 0 },
