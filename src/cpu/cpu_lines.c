@@ -6,6 +6,14 @@ static int64_t magnitude(int64_t v)
     return v < 0 ? -v : v;
 }
 
+/* Whether axis `inner` and the next one outside, `outer`, are one axis in every view. */
+static bool follows(const lines *l, uint32_t outer, uint32_t inner, uint32_t count)
+{
+    for (uint32_t v = 0; v < count; v++)
+        if (l->stride[v][outer] != l->stride[v][inner] * l->dim[inner]) return false;
+    return true;
+}
+
 void lines_init(lines *l, const view *const *views, uint32_t count, uint32_t along)
 {
     const view *x = views[0];
@@ -25,6 +33,15 @@ void lines_init(lines *l, const view *const *views, uint32_t count, uint32_t alo
         for (uint32_t v = 0; v < count; v++)
             l->stride[v][at] = views[v] ? views[v]->stride[views[v]->rank == x->rank ? i : other] : 0;
     }
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < l->rank; i++) {
+        const bool is_inside = rank > 0 && follows(l, rank - 1, i, count);
+        const int64_t outer = is_inside ? l->dim[--rank] : 1;
+        l->dim[rank] = outer * l->dim[i];
+        for (uint32_t v = 0; v < count; v++) l->stride[v][rank] = l->stride[v][i];
+        rank++;
+    }
+    l->rank = rank;
     if (!l->rank) l->dim[l->rank++] = 1;
 }
 

@@ -7,7 +7,8 @@
 
 enum { LINES_VIEWS = 3 };
 
-/* The axes that are not along a line, in falling order of the first view's strides, without those of one element. */
+/* The axes that are not along a line, in falling order of the first view's strides, without those of one element.
+ * Axes that lie behind each other in all views are one axis. */
 typedef struct lines {
     uint32_t rank;      /* at least 1 */
     int64_t count;      /* of lines */

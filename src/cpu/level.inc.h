@@ -53,6 +53,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
 #include "cpu/rows_fold.inc.h"
+#include "cpu/rows_wide.inc.h"
 #include "cpu/choose.inc.h"
 #include "cpu/matmul_wide.inc.h"
 #include "cpu/rows_pool.inc.h"

@@ -2,29 +2,33 @@
 /* matmul_wide.inc.h - the loops of matmul_wide.h, included once by each level.
  *
  * Columns of b are copied into panels of two vectors that stay in the first cache, as many rows as fit; then the sums
- * of four rows of a at a time are in registers. Panels are padded with zeros. */
+ * of four rows of a at a time are in registers. Panels are padded with zeros. Four rows or fewer read whole columns of
+ * b where they lie. */
 enum { WIDE_ROWS = 4, WIDE_PANEL = 16384, THIN_ROWS = 8, THIN_DOTS = 4 };
 
-#define MATMUL_WIDE(name, type)                                                                                        \
+#define WIDE_ADD_PRODUCT(sum, x, b) ((sum) + (x) * (b))
+#define WIDE_FUSED(sum, x, b) wide_fma(x, b, sum)
+#define MATMUL_WIDE(name, type, add_product)                                                                           \
     typedef type wide_##name __attribute__((vector_size(FOLD_BYTES)));                                                 \
     enum {                                                                                                             \
         WIDE_LANES_##name = FOLD_BYTES / sizeof(type),                                                                 \
         WIDE_COLS_##name = 2 * WIDE_LANES_##name,                                                                      \
         WIDE_DEPTH_##name = WIDE_PANEL / (2 * FOLD_BYTES)                                                              \
     };                                                                                                                 \
-    INLINE void wide_rows_##name(int rows, const matmul_wide *p, const type *panel, int64_t i, int64_t from,           \
-                                 int64_t depth, int64_t j, int64_t cols)                                               \
+    INLINE void wide_rows_##name(int rows, const matmul_wide *p, const type *panel, int64_t step, int64_t i,           \
+                                 int64_t from, int64_t depth, int64_t j, int64_t cols)                                 \
     {                                                                                                                  \
         wide_##name acc[WIDE_ROWS][2] = { 0 };                                                                         \
         const type *a = (const type *)p->a + i * p->a_row + from * p->a_col;                                           \
-        for (int64_t k = 0; k < depth; k++, a += p->a_col, panel += WIDE_COLS_##name) {                                \
-            wide_##name b[2];                                                                                          \
-            memcpy(b, panel, sizeof b);                                                                                \
+        for (int64_t k = 0; k < depth; k++, a += p->a_col, panel += step) {                                            \
+            wide_##name b, next;                                                                                       \
+            memcpy(&b, panel, sizeof b);                                                                               \
+            memcpy(&next, panel + WIDE_LANES_##name, sizeof next);                                                     \
             UNROLL for (int r = 0; r < rows; r++)                                                                      \
             {                                                                                                          \
-                const type x = a[r * p->a_row];                                                                        \
-                acc[r][0] += x * b[0];                                                                                 \
-                acc[r][1] += x * b[1];                                                                                 \
+                const wide_##name x = a[r * p->a_row] - (wide_##name){ 0 };                                            \
+                acc[r][0] = add_product(acc[r][0], x, b);                                                              \
+                acc[r][1] = add_product(acc[r][1], x, next);                                                           \
             }                                                                                                          \
         }                                                                                                              \
         UNROLL for (int r = 0; r < rows; r++)                                                                          \
@@ -36,14 +40,17 @@ enum { WIDE_ROWS = 4, WIDE_PANEL = 16384, THIN_ROWS = 8, THIN_DOTS = 4 };
     }                                                                                                                  \
     static void matmul_wide_##name(const matmul_wide *p)                                                               \
     {                                                                                                                  \
-        type panel[WIDE_PANEL / sizeof(type)];                                                                         \
+        _Alignas(64) type panel[WIDE_PANEL / sizeof(type)];                                                              \
         for (int64_t j = 0; j < p->n; j += WIDE_COLS_##name) {                                                         \
             const int64_t cols = p->n - j < WIDE_COLS_##name ? p->n - j : WIDE_COLS_##name;                            \
             int64_t from = 0;                                                                                          \
             do {                                                                                                       \
                 const int64_t depth = p->k - from < WIDE_DEPTH_##name ? p->k - from : WIDE_DEPTH_##name;               \
-                const type *b = (const type *)p->b + from * p->b_row + j * p->b_col;                                   \
-                for (int64_t k = 0; k < depth; k++, b += p->b_row) {                                                   \
+                const type *b = (const type *)p->b + from * p->b_row + j * p->b_col, *from_b = panel;                  \
+                int64_t step = WIDE_COLS_##name, copied = depth;                                                       \
+                if (p->m <= WIDE_ROWS && p->b_col == 1 && cols == WIDE_COLS_##name)                                    \
+                    from_b = b, step = p->b_row, copied = 0;                                                           \
+                for (int64_t k = 0; k < copied; k++, b += p->b_row) {                                                  \
                     type *to = panel + k * WIDE_COLS_##name;                                                           \
                     if (p->b_col == 1 && cols == WIDE_COLS_##name) {                                                   \
                         memcpy(to, b, 2 * FOLD_BYTES);                                                                 \
@@ -53,15 +60,18 @@ enum { WIDE_ROWS = 4, WIDE_PANEL = 16384, THIN_ROWS = 8, THIN_DOTS = 4 };
                 }                                                                                                      \
                 int64_t i = 0;                                                                                         \
                 for (; i + WIDE_ROWS <= p->m; i += WIDE_ROWS)                                                          \
-                    wide_rows_##name(WIDE_ROWS, p, panel, i, from, depth, j, cols);                                    \
-                for (; i < p->m; i++) wide_rows_##name(1, p, panel, i, from, depth, j, cols);                          \
+                    wide_rows_##name(WIDE_ROWS, p, from_b, step, i, from, depth, j, cols);                             \
+                const int64_t left = p->m - i;                                                                         \
+                if (left == 1) wide_rows_##name(1, p, from_b, step, i, from, depth, j, cols);                          \
+                if (left == 2) wide_rows_##name(2, p, from_b, step, i, from, depth, j, cols);                          \
+                if (left == 3) wide_rows_##name(3, p, from_b, step, i, from, depth, j, cols);                          \
                 from += WIDE_DEPTH_##name;                                                                             \
             } while (from < p->k);                                                                                     \
         }                                                                                                              \
     }
-MATMUL_WIDE(f64, double)
-MATMUL_WIDE(32, uint32_t)
-MATMUL_WIDE(64, uint64_t)
+MATMUL_WIDE(f64, double, WIDE_FUSED)
+MATMUL_WIDE(32, uint32_t, WIDE_ADD_PRODUCT)
+MATMUL_WIDE(64, uint64_t, WIDE_ADD_PRODUCT)
 
 /* A row of f32 by a matrix whose rows are adjacent elements, as the result is: terms from k on, `rows` of them, on top
  * of those before. So many rows are read side by side from end to end. */

@@ -78,7 +78,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (!fits) return FAIL(e, INVALID_ARG, "grid_sample: the shapes of input, grid and output do not go together");
     *r = (record){ .set = level_of(isa)->rows, .axes = axes, .images = x->dim[0], .channels = x->dim[1] };
     memcpy(&r->a, attrs, sizeof r->a);
-    r->is_last = p->out[0].order[x->rank - 1] == 1;
+    r->is_last = p->out[0].order[x->rank - 1] == 1 && (r->channels > 1 || y->stride[x->rank - 1] != 1);
     r->x_image = x->stride[0];
     r->x_channel = x->stride[1];
     r->y_image = y->stride[0];
@@ -165,72 +165,24 @@ static void places_of(const record *r, const float *grid, int64_t n, places *out
         }
 }
 
-/* grid_axis_of for the linear mode with zeros or edges outside: elements at and at + 1, and their weights. */
-typedef struct neighbours {
-    int32_t at;
-    double weight[2];
-} neighbours;
-
-static inline neighbours neighbours_of(bool align, bool is_edge, float place, int64_t n)
+static void pairs_of(const record *r, const float *grid, int64_t n, places *out)
 {
-    const double count = (double)n;
-    double x = coordinate_of(align, place, n);
-    if (is_edge) {
-        const double low = align ? 0 : -0.5;
-        if (x < low) x = 0;
-        else if (x > count - 1 - low) x = count - 1;
-    }
-    int32_t at = (int32_t)x;
-    at -= (double)at > x;
-    return (neighbours){ at, { 1 - (x - at), 1 - (at + 1.0 - x) } };
-}
-
-/* What of the weights goes to element `at` of the axis, which is inside. */
-static inline double weight_at(const neighbours *p, int32_t at, int32_t last, bool is_edge)
-{
-    const double first = p->at == at ? p->weight[0] : 0, second = p->at + 1 == at ? p->weight[1] : 0;
-    if (is_edge && ((at == 0 && p->at < 0) || (at == last && p->at >= last))) return p->weight[0] + p->weight[1];
-    return first + second;
-}
-
-static inline int32_t clamped(int32_t x, int32_t most)
-{
-    return x < 0 ? 0 : x > most ? most : x;
-}
-
-/* Taps 0 and 1 are adjacent in the upper row, 2 and 3 in the lower one; at[0] and at[1] are where these begin. */
-static inline __attribute__((always_inline)) void pairs_with(const record *r, const float *grid, int64_t n, places *out,
-                                                             const bool align, const bool is_edge)
-{
-    const int32_t wide = (int32_t)r->in[2] - 1, high = (int32_t)r->in[1] - 1;
+    float place[2][PLACES] = { 0 };
     for (int64_t i = 0; i < n; i++, grid += r->grid_dim[2]) {
-        const neighbours w = neighbours_of(align, is_edge, grid[0], r->in[2]);
-        const neighbours h = neighbours_of(align, is_edge, grid[r->grid_dim[3]], r->in[1]);
-        const int32_t left = clamped(w.at, wide - 1);
-        const int32_t row[2] = { clamped(h.at, high), clamped(h.at + 1, high) };
-        const double a = weight_at(&w, left, wide, is_edge), b = weight_at(&w, left + 1, wide, is_edge);
-        for (int k = 0; k < 2; k++) {
-            const bool is_there = is_edge || row[k] == h.at + k;
-            const double v = is_there ? h.weight[k] : 0;
-            out->at[k][i] = (int32_t)(row[k] * r->x_dim[1]) + left;
-            out->weight[2 * k][i] = (float)(v * a);
-            out->weight[2 * k + 1][i] = (float)(v * b);
-        }
+        place[0][i] = grid[0];
+        place[1][i] = grid[r->grid_dim[3]];
     }
+    const rows_grid of = { .width = r->in[2],
+                           .height = r->in[1],
+                           .row = r->x_dim[1],
+                           .align = r->a.align_corners != 0,
+                           .is_edge = r->a.padding == pad_mode_edge };
+    r->set->grid_pairs(&of, out->at[0], out->weight[0], PLACES, place[0], place[1], n);
     for (int64_t i = n; i < PLACES && i < n + 16; i++)
         for (int k = 0; k < 4; k++) {
             out->at[k / 2][i] = 0;
             out->weight[k][i] = 0;
         }
-}
-
-static void pairs_of(const record *r, const float *grid, int64_t n, places *out)
-{
-    const bool align = r->a.align_corners != 0, is_edge = r->a.padding == pad_mode_edge;
-    if (align && is_edge) pairs_with(r, grid, n, out, true, true);
-    else if (align) pairs_with(r, grid, n, out, true, false);
-    else if (is_edge) pairs_with(r, grid, n, out, false, true);
-    else pairs_with(r, grid, n, out, false, false);
 }
 
 static void sample_channels(const record *r, float *y, const float *x, const places *of, int64_t i)

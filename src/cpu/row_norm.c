@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_norm.c - softmax, log_softmax, layer_norm and rms_norm in f32 over rows, group_norm in both image orders. */
+/* row_norm.c - softmax and log_softmax in f32 and f64, layer_norm and rms_norm in f32 over rows, group_norm in both
+ * image orders. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -25,7 +26,7 @@ static bool same_order(const problem *p)
 typedef struct record {
     const rows_set *set;
     int64_t outer, n, inner, step; /* step: of outer (or of columns), those of a tile */
-    bool is_log, is_cols;
+    bool is_log, is_cols, is_f64;
     float epsilon;
     row_after after;
 } record;
@@ -54,8 +55,13 @@ static const char *softmax_reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_softmax || p->op == OP_log_softmax, "not a softmax");
-    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     REJECT_UNLESS(p->in[0].rank > 0 && same_order(p), "operands are strided, or lie in two orders");
+    if (p->in[0].dtype == SINTER_DTYPE_F64) {
+        REJECT_UNLESS(p->out[0].dtype == SINTER_DTYPE_F64, "operands of several types");
+        REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "programs, and not f32");
+        return NULL;
+    }
+    REJECT_UNLESS(row_is_f32(p, 1), "neither in f32 nor in f64");
     return row_after_reject(p);
 }
 
@@ -82,8 +88,19 @@ static sinter_status softmax_bind(env *e, const problem *p, const tactic *t, con
     const int64_t row = r->n > 0 ? r->n : 1;
     r->step = r->is_cols ? TILE_ELEMENTS / row / 16 * 16 : TILE_ELEMENTS / row;
     if (r->step < (r->is_cols ? 16 : 1)) r->step = r->is_cols ? 16 : 1;
-    (void)in;
-    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+    r->is_f64 = p->out[0].dtype == SINTER_DTYPE_F64;
+    r->after = (row_after){ 0 };
+    return r->is_f64 ? SINTER_OK : row_after_bind(e, p, isa, in, out, &r->after, r + 1);
+}
+
+static void softmax_wide_rows(const job *j, int64_t at, int64_t stop)
+{
+    const record *r = j->r;
+    const double *x = (const void *)j->x;
+    double *y = (void *)j->y;
+    if (r->n <= ROWS_SHORT / 2) r->set->softmax_short_f64(y + at * r->n, x + at * r->n, stop - at, r->n, r->is_log);
+    else
+        for (int64_t i = at; i < stop; i++) r->set->softmax_f64(y + i * r->n, x + i * r->n, r->n, r->is_log);
 }
 
 static void softmax_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -93,6 +110,10 @@ static void softmax_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worke
     const record *r = j->r;
     const int64_t stop = end * r->step < r->outer ? end * r->step : r->outer;
     const int64_t at = begin * r->step;
+    if (r->is_f64) {
+        softmax_wide_rows(j, at, stop);
+        return;
+    }
     if (r->n <= ROWS_SHORT) {
         r->set->softmax_short(j->y + at * r->n, j->x + at * r->n, stop - at, r->n, r->is_log);
         row_after_part(&r->after, j->k, j->y, at * r->n, stop * r->n);
@@ -113,7 +134,10 @@ static void softmax_columns(void *arg, uint32_t begin, uint32_t end, uint32_t wo
     for (int64_t i = begin; i < end; i++) {
         const int64_t col = i % pieces * r->step, at = i / pieces * r->n * r->inner + col;
         const int64_t cols = r->inner - col < r->step ? r->inner - col : r->step;
-        r->set->softmax_cols(j->y + at, j->x + at, r->n, r->inner, r->inner, cols, r->is_log);
+        const double *x = (const void *)j->x;
+        double *y = (void *)j->y;
+        if (r->is_f64) r->set->softmax_cols_f64(y + at, x + at, r->n, r->inner, cols, r->is_log);
+        else r->set->softmax_cols(j->y + at, j->x + at, r->n, r->inner, r->inner, cols, r->is_log);
     }
 }
 

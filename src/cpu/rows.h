@@ -41,6 +41,12 @@ typedef void rows_fold_fn(void *acc, const void *x, int64_t rows, int64_t row, i
 typedef void rows_cumulate_fn(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n,
                               bool is_before);
 
+/* Linear samples of images of width x height elements, whose rows are `row` apart: zeros outside, or the edges. */
+typedef struct rows_grid {
+    int64_t width, height, row;
+    bool align, is_edge;
+} rows_grid;
+
 typedef struct rows_set {
     /* y = softmax(x), or its logarithm, over one row. */
     void (*softmax)(float *y, const float *x, int64_t n, bool is_log);
@@ -49,6 +55,10 @@ typedef struct rows_set {
     /* The same over the axis of `n` steps `stride` apart, for `cols` adjacent columns. */
     void (*softmax_cols)(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
                          bool is_log);
+    /* As the three above, of f64; both strides are the same. */
+    void (*softmax_f64)(double *y, const double *x, int64_t n, bool is_log);
+    void (*softmax_short_f64)(double *y, const double *x, int64_t rows, int64_t n, bool is_log);
+    void (*softmax_cols_f64)(double *y, const double *x, int64_t n, int64_t stride, int64_t cols, bool is_log);
     /* y = (x - mean) / sqrt(variance + epsilon) * scale + bias; NULL scale and bias: none. stats: mean, then 1 /
      * deviation. */
     void (*layer_norm)(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,
@@ -114,6 +124,9 @@ typedef struct rows_set {
     void (*gather_two)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
     /* y[i] = the sum of weight[2 k + j][i] * x[at[k][i] + j], k and j below 2, else as gather_blend. */
     void (*gather_pairs)(float *y, const float *x, const int32_t *at, const float *weight, int64_t pitch, int64_t n);
+    /* Places of gather_pairs for n samples at x[i] and y[i], which are -1 to 1 from end to end and are overwritten. All
+     * arrays go on to a whole vector of 16. */
+    void (*grid_pairs)(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y, int64_t n);
     /* f32: at most ROWS_CUMULATED columns, whose sums are double. Integers: by their bits. */
     rows_cumulate_fn *cumulate_f32, *cumulate_f64, *cumulate_32, *cumulate_64;
 } rows_set;

@@ -480,6 +480,8 @@ static void cumulate_f32(void *y, int64_t y_row, const void *x, int64_t x_row, i
 }
 
 static const rows_set rows_loops = {
+    .softmax_f64 = softmax_f64, .softmax_cols_f64 = softmax_cols_f64,
+    .softmax_short_f64 = softmax_short_f64,
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
     .fold_cols = fold_cols, .fold_of = fold_of, .pool_max = pool_max, .pool_sum = pool_sum,
@@ -488,7 +490,7 @@ static const rows_set rows_loops = {
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,
     .pick2 = pick2, .blend2 = blend2, .blend4 = blend4, .blend_of = blend_of, .gather_blend = gather_blend,
     .gather_two = gather_two,
-    .gather_pairs = gather_pairs, .twice = twice,
+    .gather_pairs = gather_pairs, .grid_pairs = grid_pairs, .twice = twice,
     .products_of = products_of, .widen_bf16 = widen_bf16, .narrow_bf16 = narrow_bf16,
     .cumulate_f32 = cumulate_f32, .cumulate_f64 = cumulate_f64,
     .cumulate_32 = cumulate_32, .cumulate_64 = cumulate_64,

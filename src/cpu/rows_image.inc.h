@@ -300,6 +300,76 @@ static void gather_pairs(float *y, const float *x, const int32_t *at, const floa
     }
 }
 
+INLINE vec grid_clamp(vec x, float most) { return v_min(v_max(x, v_zero()), v_set(most)); }
+INLINE vec grid_where_eq(vec x, vec y, vec a, vec b) { return v_blend(v_eq(x, y), a, b); }
+
+/* Places in elements of an axis of `count`. They are rounded once, as in the reference. */
+INLINE void grid_places(float *place, int64_t n, double count, bool align)
+{
+    for (int64_t i = 0; i < n; i += L / 2) {
+        const vecd x = vd_load(place + i) + 1;
+        vd_store(place + i, align ? x / 2 * (count - 1) : (x * count - 1) / 2);
+    }
+}
+
+/* The element before each place. weight: of this one and of the next one. */
+INLINE vec grid_before(vec weight[2], const float *place, float count, bool align, bool is_edge)
+{
+    vec x = v_load(place);
+    /* NaN is -2. What lies far outside is moved to just outside. */
+    x = v_min(v_blend(v_lt(v_set(-2), x), x, v_set(-2)), v_set(count + 1));
+    if (is_edge) {
+        const float low = align ? 0 : -0.5f, most = count - 1;
+        x = v_blend(v_lt(x, v_set(low)), v_zero(), v_blend(v_lt(v_set(most - low), x), v_set(most), x));
+    }
+    const vec at = v_floor(x), one = v_set(1);
+    weight[0] = v_sub(one, v_sub(x, at));
+    weight[1] = v_sub(one, v_sub(v_add(at, one), x));
+    return at;
+}
+
+INLINE void grid_pairs_with(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y, int64_t n,
+                            bool align, bool is_edge)
+{
+    typedef int32_t ints __attribute__((vector_size(4 * VEC_LANES)));
+    const float width = (float)of->width, height = (float)of->height;
+    const vec one = v_set(1), none = v_zero();
+    grid_places(x, n, (double)of->width, align);
+    grid_places(y, n, (double)of->height, align);
+    for (int64_t i = 0; i < n; i += L, at += L, weight += L) {
+        vec w[2], h[2];
+        const vec w_at = grid_before(w, x + i, width, align, is_edge);
+        const vec h_at = grid_before(h, y + i, height, align, is_edge);
+        const vec left = grid_clamp(w_at, width - 2), right = v_add(left, one), w_next = v_add(w_at, one);
+        vec a = grid_where_eq(w_at, left, w[0], grid_where_eq(w_next, left, w[1], none));
+        vec b = grid_where_eq(w_at, right, w[0], grid_where_eq(w_at, left, w[1], none));
+        if (is_edge) {
+            const vec both = v_add(w[0], w[1]);
+            a = v_blend(v_lt(w_at, none), both, a);
+            b = v_blend(v_le(v_set(width - 1), w_at), both, b);
+        }
+        const vec h_next = v_add(h_at, one);
+        const vec up = grid_clamp(h_at, height - 1), down = grid_clamp(h_next, height - 1);
+        const vec u = is_edge ? h[0] : grid_where_eq(up, h_at, h[0], none);
+        const vec v = is_edge ? h[1] : grid_where_eq(down, h_next, h[1], none);
+        const veci column = v_to_int(left);
+        vi_store(at, vi_add((veci)((ints)v_to_int(up) * (int32_t)of->row), column));
+        vi_store(at + pitch, vi_add((veci)((ints)v_to_int(down) * (int32_t)of->row), column));
+        v_store(weight, v_mul(u, a));
+        v_store(weight + pitch, v_mul(u, b));
+        v_store(weight + 2 * pitch, v_mul(v, a));
+        v_store(weight + 3 * pitch, v_mul(v, b));
+    }
+}
+
+static void grid_pairs(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y, int64_t n)
+{
+    if (of->align && of->is_edge) grid_pairs_with(of, at, weight, pitch, x, y, n, true, true);
+    else if (of->align) grid_pairs_with(of, at, weight, pitch, x, y, n, true, false);
+    else if (of->is_edge) grid_pairs_with(of, at, weight, pitch, x, y, n, false, true);
+    else grid_pairs_with(of, at, weight, pitch, x, y, n, false, false);
+}
+
 /* The last vector of a row overlaps the one before. */
 INLINE void twice_vector(float *y, int64_t y_row, const float *x)
 {

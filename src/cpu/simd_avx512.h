@@ -121,6 +121,7 @@ static inline vec  v_zip_high(vec a, vec b)
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef __m512d vecd;
 static inline vecd vd_load(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+static inline vecd vd_fma(vecd a, vecd b, vecd c) { return _mm512_fmadd_pd(a, b, c); }
 static inline void vd_store(float *p, vecd v) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(v)); }
 
 static inline float v_sum(vec a) { return _mm512_reduce_add_ps(a); }

@@ -96,6 +96,7 @@ static inline vec  v_zip_high(vec a, vec b) { return vzip2q_f32(a, b); }
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef float64x2_t vecd;
 static inline vecd vd_load(const float *p) { return vcvt_f64_f32(vld1_f32(p)); }
+static inline vecd vd_fma(vecd a, vecd b, vecd c) { return vfmaq_f64(c, a, b); }
 static inline void vd_store(float *p, vecd v) { vst1_f32(p, vcvt_f32_f64(v)); }
 /* Entry i of a table. */
 static inline vec  v_lookup(const float *table, veci i)

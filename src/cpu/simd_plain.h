@@ -113,6 +113,7 @@ static inline vec  v_zip_high(vec a, vec b) { return (vec){ a[2], b[2], a[3], b[
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef double vecd __attribute__((vector_size(16)));
 static inline vecd vd_load(const float *p) { return (vecd){ (double)p[0], (double)p[1] }; }
+static inline vecd vd_fma(vecd a, vecd b, vecd c) { return a * b + c; }
 static inline void vd_store(float *p, vecd v)
 {
     p[0] = (float)v[0];

@@ -144,6 +144,7 @@ typedef struct vm_set {
     vm_fn *binary[OP_SCALAR_COUNT][3];         /* of f32: vector-vector, vector-scalar, scalar-vector */
     vm_fn *ternary[OP_SCALAR_COUNT][2];        /* of f32: all vectors; the second and third scalar */
     vm_fn *i32[OP_SCALAR_COUNT][3], *i64[OP_SCALAR_COUNT][3];   /* as binary; the first NULL: by vm_basic_of */
+    vm_fn *exp_f64;
     vm_fn *byte[OP_SCALAR_COUNT];              /* of bool in bytes */
     vm_fn *float_to_i64, *i64_to_float;
     vm_fn *pow_scalar;                         /* the exponent is one element */

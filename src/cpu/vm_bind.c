@@ -164,9 +164,9 @@ static void use(binder *b, uint16_t value)
     b->is_full[value] = true;
 }
 
-/* The level's loop on integers, `variant` of vm_set.binary; NULL: it has none. Results of types under 32 bits may not
- * be of the type. */
-static vm_fn *integer_of(const vm_set *set, const vm_op *op, int variant)
+/* The level's loop on integers or f64, `variant` of vm_set.binary; NULL: it has none. Results of types under 32 bits
+ * may not be of the type. */
+static vm_fn *wide_loop_of(const vm_set *set, const vm_op *op, int variant)
 {
     const bool is_cast = op->op == OP_cast || op->op == OP_cast_wrap;
     const bool is_sum = op->op == OP_add || op->op == OP_sub || op->op == OP_mul || op->op == OP_div;
@@ -176,6 +176,7 @@ static vm_fn *integer_of(const vm_set *set, const vm_op *op, int variant)
                : from == VM_F32 && op->to == SINTER_DTYPE_I64               ? set->float_to_i64
                : op->from == SINTER_DTYPE_I64 && op->to == SINTER_DTYPE_F32 ? set->i64_to_float
                                                                             : NULL;
+    if (from == VM_F64) return op->op == OP_exp ? set->exp_f64 : NULL;
     if (op->from == SINTER_DTYPE_I64) return set->i64[op->op][variant];
     return from == VM_I32 && (op->from == SINTER_DTYPE_I32 || !is_sum) ? set->i32[op->op][variant] : NULL;
 }
@@ -242,10 +243,10 @@ static void choose(binder *b, vm_op *op)
         }
     }
     if (!op->fn && variant) {
-        op->fn = integer_of(set, op, variant);
+        op->fn = wide_loop_of(set, op, variant);
         if (op->fn) return;
     }
-    if (!op->fn) op->fn = integer_of(set, op, 0);
+    if (!op->fn) op->fn = wide_loop_of(set, op, 0);
     if (!op->fn) op->fn = vm_basic_of(op);
     for (uint32_t k = 0; k < op->arity; k++)
         if (b->is_scalar[op->arg[k]]) use(b, op->arg[k]);
@@ -463,7 +464,7 @@ static void by_row_find(binder *b)
     vm_program *p = b->p;
     for (uint32_t i = p->once_count; i < p->op_count && p->cols >= BY_ROW_COLS; i++) {
         vm_op *op = &p->op[i];
-        if (op->kind != VM_COMPUTE || op->arity != 2 || op->fn != integer_of(p->set, op, 0)) continue;
+        if (op->kind != VM_COMPUTE || op->arity != 2 || op->fn != wide_loop_of(p->set, op, 0)) continue;
         for (uint32_t j = p->once_count; j < i && !op->by_row; j++) {
             vm_op *load = &p->op[j];
             const vm_operand *o = &p->operand[load->operand];
@@ -471,7 +472,7 @@ static void by_row_find(binder *b)
             if (load->kind != VM_LOAD || o->index == VM_ACC || o->stride[p->axes - 1] || op->arg[at] != load->dst ||
                 op->arg[!at] == load->dst || b->uses[load->dst] != 1 || o->dtype != SINTER_DTYPE_I64)
                 continue;
-            op->by_row = integer_of(p->set, op, at ? 1 : 2);
+            op->by_row = wide_loop_of(p->set, op, at ? 1 : 2);
             op->one_at = at;
             op->one_operand = load->operand;
             load->is_one = op->by_row != NULL;

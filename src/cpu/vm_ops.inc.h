@@ -463,6 +463,7 @@ static const vm_set vm_loops = {
     .ternary = { T3(clip), T3(hard_sigmoid), T3(selu), T3(shrink) },
     .i32 = WIDE_LOOPS(i32),
     .i64 = WIDE_LOOPS(i64),
+    .exp_f64 = wide_exp_f64,
     .byte = WIDE_BYTE_LOOPS,
     .float_to_i64 = wide_of_float,
     .i64_to_float = wide_to_float,

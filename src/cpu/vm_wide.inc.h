@@ -282,6 +282,17 @@ static void wide_fmod_f32(WIDE_ARGS)
       WIDE_ONE(clip, type), WIDE_ONE(div, type), WIDE_ONE(mod, type), WIDE_ONE(fmod, type) }
 #endif
 
+static void wide_exp_f64(WIDE_ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    const double *a = a_;
+    double *d = d_;
+    for (int64_t i = 0; i < n; i += WIDE_F64S) {
+        const size_t size = wide_size(n - i);
+        wide_store(d + i, wide_exp(wide_load(a + i, size)), size);
+    }
+}
+
 /* f32 as int64, where 32 bits have all of a vector; else by the loop of all numbers. */
 static void wide_of_float(WIDE_ARGS)
 {
