@@ -880,4 +880,13 @@ PROBLEMS = [
     ("rest", "product of f64 128x256x128", lambda: matmul_wide(D, np.float64, 128, 256, 128)),
     ("rest", "mean of i32 100x1000 over 0", lambda: reduce("ReduceMean", [100, 1000], [0], I32)),
     ("rest", "1x1 stride 2 33 to 8 60x60", lambda: conv(33, 60, 8, kernel=1, stride=2, pad=0)),
+    ("rest", "log softmax of f64 4096x7", lambda: softmax([4096, 7], 1, "LogSoftmax", D)),
+    ("rest", "exp of f64 100000", lambda: unary("Exp", [100_000], kind_of=D)),
+    ("rest", "grid sample 1 300x300", lambda: grid_sample(1, 300, 300)),
+    ("rest", "grid sample 5 100x100 to 150x150", lambda: grid_sample(5, 100, 150)),
+    ("rest", "place of the largest of 832x7x14 over 2", lambda: arg_max([832, 7, 14], 2)),
+    ("rest", "place of the largest of i64 111x327x8 over 0", lambda: arg_max([111, 327, 8], 0, I)),
+    ("rest", "3 largest of 94x120x28 over 2", lambda: top_k([94, 120, 28], 3, 2)),
+    ("rest", "2 largest of i64 4096x16", lambda: top_k([4096, 16], 2, 1, I)),
+    ("rest", "expand 22 to 576x20x22", lambda: expand([1, 1, 22], [576, 20, 22])),
 ]
