@@ -276,17 +276,32 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 }
 
 /* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
- * overlaps the one before. FILLED: bytes from which on a repeated element is written as vectors. */
-enum { SHORT_RUN = 512, FILLED = 64 };
+ * overlaps the one before. FILLED: bytes from which on a repeated element is written as vectors. REPEATED: bytes of
+ * a repeated run that are written before they are copied as a whole. */
+enum { SHORT_RUN = 512, FILLED = 64, REPEATED = 4096 };
 #define SHORT_RUNS(type)                                                                                               \
     for (; count > 0; count--, dst += to, src += from) {                                                               \
         for (int64_t i = 0; i + (int64_t)sizeof(type) <= size; i += (int64_t)sizeof(type))                             \
             memcpy(dst + i, src + i, sizeof(type));                                                                    \
         memcpy(dst + size - sizeof(type), src + size - sizeof(type), sizeof(type));                                    \
     }
+/* One run `count` times, end to end: what is written is read again, twice as much each time. */
+static void repeat(char *dst, const char *src, int64_t size, int64_t count)
+{
+    int64_t done = size, part = size;
+    memcpy(dst, src, (size_t)size);
+    for (; done < size * count; done += part) {
+        if (done <= REPEATED) part = done;
+        if (part > size * count - done) part = size * count - done;
+        memcpy(dst + done, dst, (size_t)part);
+    }
+}
+
 static void runs(char *dst, int64_t to, const char *src, int64_t from, int64_t size, int64_t count)
 {
-    if (size >= SHORT_RUN || size < 4) {
+    if (!from && to == size && size < SHORT_RUN && count > 1) {
+        repeat(dst, src, size, count);
+    } else if (size >= SHORT_RUN || size < 4) {
         for (; count > 0; count--, dst += to, src += from) memcpy(dst, src, (size_t)size);
     } else if (size >= 16) {
         SHORT_RUNS(floats)

@@ -40,7 +40,7 @@ enum { WIDE_ROWS = 4, WIDE_PANEL = 16384, THIN_ROWS = 8, THIN_DOTS = 4 };
     }                                                                                                                  \
     static void matmul_wide_##name(const matmul_wide *p)                                                               \
     {                                                                                                                  \
-        _Alignas(64) type panel[WIDE_PANEL / sizeof(type)];                                                              \
+        _Alignas(64) type panel[WIDE_PANEL / sizeof(type)];                                                            \
         for (int64_t j = 0; j < p->n; j += WIDE_COLS_##name) {                                                         \
             const int64_t cols = p->n - j < WIDE_COLS_##name ? p->n - j : WIDE_COLS_##name;                            \
             int64_t from = 0;                                                                                          \

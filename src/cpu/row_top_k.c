@@ -3,8 +3,9 @@
  *
  * A key is made of each value and its index: the order of keys is the order of the result. Vectors skip values that
  * cannot be among the results. Few results are a sorted list. For many there is a buffer of the smallest keys: when the
- * buffer is full, the largest keys are thrown out, and the rest is sorted at the end. Few results of adjacent lines:
- * each lane has a list of its own; more results of 32 bits: each lane is sorted by a network. */
+ * buffer is full, the largest keys are thrown out, and the rest is sorted at the end. Few results of adjacent lines, or
+ * of short lines that are turned: each lane has a list of its own; more results of 32 bits: each lane is sorted by a
+ * network. */
 #include "cpu/choose.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
@@ -18,6 +19,9 @@
 enum { LINES = 16, SPARE = 32, FEW = 32, SINGLE_LINES = 4096 };
 /* The sorting network takes SORTED_LINES lines or more, from SORTED_FEW + 1 to SORTED_MOST results each, and at most
  * SORTED_PART elements for each result. */
+/* Lines of at most TURNED elements are turned for at most TURNED_TOP results; of 64 bits, those of at most TURNED_WIDE
+ * elements for each result and one more. */
+enum { TURNED = 512, TURNED_TOP = 8, TURNED_WIDE = 8 };
 enum { SORTED_LINES = 4, SORTED_FEW = 4, SORTED_MOST = 1024, SORTED_PART = 16 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 
@@ -31,6 +35,7 @@ typedef struct top_record {
     int64_t group;                     /* lines that are read together */
     bool largest, has_value, has_index;
     bool is_cols;   /* adjacent lines are looked at together */
+    bool is_turned; /* they lie behind each other, and are turned into columns */
     bool is_sorted; /* by the network */
     sinter_dtype type;
     int64_t size; /* of an element, in bytes */
@@ -135,7 +140,11 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
     r->is_cols = r->along != 1 && lines_step(&r->at, 0) == 1 && r->k <= CHOOSE_TOP;
     r->is_sorted = !r->is_cols && r->size == 4 && r->at.count >= SORTED_LINES && r->k > SORTED_FEW &&
                    r->k <= SORTED_MOST && r->n <= SORTED_PART * r->k;
-    r->group = r->n == 1 ? SINGLE_LINES : r->along == 1 && !r->is_sorted ? 1 : LINES;
+    r->is_turned = r->along == 1 && !r->is_sorted && r->n > 1 && r->k <= TURNED_TOP &&
+                   r->n <= (r->size == 4 ? TURNED : TURNED_WIDE * (r->k + 1)) && r->at.count >= SORTED_LINES &&
+                   lines_step(&r->at, 0) > 0;
+    r->is_cols = r->is_cols || r->is_turned;
+    r->group = r->n == 1 ? SINGLE_LINES : r->along == 1 && !r->is_sorted && !r->is_turned ? 1 : LINES;
     return SINTER_OK;
 }
 
@@ -274,14 +283,22 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         }
         const char *x = j->k->in[0];
         int64_t near = 0;
-        while (r->is_cols && near < some && from[near][0] == from[0][0] + near) near++;
+        const int64_t apart = r->is_turned ? lines_step(l, 0) : 1;
+        while (r->is_cols && near < some && from[near][0] == from[0][0] + near * apart) near++;
         if (near == some) {
             int32_t place[CHOOSE_TOP * CHOOSE_COLS];
-            r->set->top(place, x + from[0][0] * r->size, r->n, r->along, some, r->k, r->largest, r->type);
+            const char *cols = x + from[0][0] * r->size;
+            int64_t step = r->along;
+            if (r->is_turned) {
+                step = LINES;
+                move_transpose((uint32_t)r->size, copy, step * r->size, cols, apart * r->size, r->n, some);
+                cols = copy;
+            }
+            r->set->top(place, cols, r->n, step, some, r->k, r->largest, r->type);
             for (int64_t i = 0; i < r->k; i++)
                 for (int64_t g = 0; g < some; g++) {
                     const int64_t at = place[i * CHOOSE_COLS + g];
-                    put(r, j->k, i, x, from[g][0] + at * r->along, at, from[g][1], from[g][2]);
+                    put(r, j->k, i, cols, at * step + g, at, from[g][1], from[g][2]);
                 }
             continue;
         }

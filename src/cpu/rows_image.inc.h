@@ -328,8 +328,8 @@ INLINE vec grid_before(vec weight[2], const float *place, float count, bool alig
     return at;
 }
 
-INLINE void grid_pairs_with(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y, int64_t n,
-                            bool align, bool is_edge)
+INLINE void grid_pairs_with(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y,
+                            int64_t n, bool align, bool is_edge)
 {
     typedef int32_t ints __attribute__((vector_size(4 * VEC_LANES)));
     const float width = (float)of->width, height = (float)of->height;

@@ -14,8 +14,8 @@ INLINE fold_f64 wide_power(fold_f64 magic) { return (fold_f64)(((fold_u64)magic 
  * so that results below the normal range are rounded once and those above are infinite. */
 INLINE fold_f64 wide_exp(fold_f64 x)
 {
-    static const double term[] = { 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-                                   1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2,     1, 1 };
+    static const double term[] = { 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+                                   1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1, 1 };
     const fold_f64 magic = wide_of(WIDE_MAGIC);
     /* Limits first: a NaN passes both. */
     x = below_f64(wide_of(710), above_f64(wide_of(-746), x));
