@@ -2,16 +2,16 @@
 /* cuda_row_scatter.c - scatter_elements, scatter_nd, tensor_scatter: a copy of the data, then the updates.
  *
  * Updates that meet in one place count in their order, always. Where order can matter a thread does all updates of a
- * line itself, or, where values are only set, the last update of each place is found first; where it cannot (integers
- * that are added, smallest and largest) words are exchanged. */
+ * line itself; or each place first gets a list of its updates; or, where values are only set, the last update of each
+ * place is found first. Where it cannot (integers that are added, smallest and largest) words are exchanged. */
 #include "cuda/copy.h"
 #include "cuda/cuda_kernels.h"
 #include "cuda/space.h"
 
 #include "cuda/device/scatter_args.h"
 
-typedef enum scatter_mode { MODE_LINES, MODE_WINNERS, MODE_EXCHANGE, MODE_APART, MODE_COUNT } scatter_mode;
-enum { SCATTER_BLOCK = 128 };
+typedef enum scatter_mode { MODE_LINES, MODE_WINNERS, MODE_EXCHANGE, MODE_APART, MODE_LISTS, MODE_COUNT } scatter_mode;
+enum { SCATTER_BLOCK = 128, COUNT_MOST = 1 << 28 };
 typedef struct scatter_tactic {
     uint8_t mode, trigger, zero[TACTIC_SIZE - 2];
 } scatter_tactic;
@@ -43,14 +43,29 @@ static uint32_t indices_of(const problem *p)
     return p->op == OP_tensor_scatter ? 2 : 1;
 }
 
-/* Places that updates name: elements, or slices of scatter_nd. INT64_MAX: no bound. */
+/* The product of the first axes. INT64_MAX: no bound. */
+static int64_t count_of(const problem_operand *o, uint32_t axes, bool at_most)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < axes; i++)
+        if (!i64_mul(count, at_most ? o->dim[i].max : o->dim[i].opt, &count)) return INT64_MAX;
+    return count;
+}
+static uint32_t lead_of(const problem *p)
+{
+    return p->in[1].rank - 1u;
+}
+/* Places that updates name: elements, or slices of scatter_nd. */
 static int64_t places_of(const problem *p, bool at_most)
 {
-    const uint32_t rank = p->op == OP_scatter_nd ? (uint32_t)p->in[1].dim[p->in[1].rank - 1].max : p->out[0].rank;
-    int64_t count = 1;
-    for (uint32_t i = 0; i < rank; i++)
-        if (!i64_mul(count, at_most ? p->out[0].dim[i].max : p->out[0].dim[i].opt, &count)) return INT64_MAX;
-    return count;
+    const bool is_nd = p->op == OP_scatter_nd;
+    return count_of(&p->out[0], is_nd ? (uint32_t)p->in[1].dim[lead_of(p)].max : p->out[0].rank, at_most);
+}
+/* Updates of elements, or of slices. */
+static int64_t updates_count(const problem *p, bool at_most)
+{
+    const problem_operand *u = &p->in[updates_of(p)];
+    return count_of(u, p->op == OP_scatter_nd ? lead_of(p) : u->rank, at_most);
 }
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -59,7 +74,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->op == OP_scatter_elements || p->op == OP_scatter_nd || p->op == OP_tensor_scatter ||
                       p->op == OP_max_unpool,
                   "no scatter");
-    REJECT_UNLESS(p->op != OP_max_unpool || places_of(p, true) <= (int64_t)1 << 28, "a result of too many elements");
+    REJECT_UNLESS(p->op != OP_max_unpool || places_of(p, true) <= COUNT_MOST, "a result of too many elements");
     REJECT_UNLESS(!p->prologue && !p->epilogue, "a scatter with a program");
     const sinter_dtype dtype = p->out[0].dtype;
     REJECT_UNLESS(sinter_dtype_bits(dtype) >= 8, "a type under a byte");
@@ -93,18 +108,21 @@ static bool mode_fits(const problem *p, uint32_t mode)
     switch (mode) {
     case MODE_LINES: return p->op != OP_tensor_scatter;
     case MODE_WINNERS:
-        return p->op != OP_tensor_scatter && kind == scatter_kind_set && places_of(p, true) <= (int64_t)1 << 28;
+        return p->op != OP_tensor_scatter && kind == scatter_kind_set && places_of(p, true) <= COUNT_MOST;
     case MODE_EXCHANGE:
         if (p->op == OP_tensor_scatter || kind == scatter_kind_set || p->out[0].is_gapped || bits < 32) return false;
         return !dtype_is_float(dtype) || kind == scatter_kind_max || kind == scatter_kind_min;
     case MODE_APART: return p->op == OP_tensor_scatter;
+    case MODE_LISTS:
+        return p->op != OP_tensor_scatter && kind != scatter_kind_set && !mode_fits(p, MODE_EXCHANGE) &&
+               places_of(p, true) <= COUNT_MOST && updates_count(p, true) <= COUNT_MOST;
     default: return false;
     }
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    static const scatter_mode order[] = { MODE_APART, MODE_EXCHANGE, MODE_WINNERS, MODE_LINES };
+    static const scatter_mode order[] = { MODE_APART, MODE_EXCHANGE, MODE_WINNERS, MODE_LISTS, MODE_LINES };
     (void)t;
     for (uint32_t i = 0; i < COUNT_OF(order); i++) {
         const scatter_tactic x = { .mode = (uint8_t)order[i], .trigger = 2 };
@@ -119,44 +137,66 @@ static bool check(const problem *p, const tactic *t)
 
 static void print(const tactic *t, text *out)
 {
-    static const char *const name[] = { "lines", "winners", "exchange", "apart" };
+    static const char *const name[] = { "lines", "winners", "exchange", "apart", "lists" };
     text_printf(out, "%s t%u", t->at[0] < MODE_COUNT ? name[t->at[0]] : "?", t->at[1]);
 }
 
 FIELDS_LET_IN(lets_in, scatter_tactic, 2)
 
-static uint32_t lead_of(const problem *p)
+/* Launches, by the number of their code: the copy, then from the last to the first. */
+static uint32_t launches_of(uint32_t mode)
 {
-    return p->in[1].rank - 1u;
+    return mode == MODE_LISTS ? 7 : mode == MODE_WINNERS ? 4 : 2;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
+    const uint32_t mode = t->at[0];
     const problem_operand *u = &p->in[updates_of(p)];
-    const double updates = (double)cuda_operand_count(u);
-    double walk = 1, launches = 2;
-    if (t->at[0] == MODE_LINES) {
-        if (p->op == OP_scatter_elements) walk = (double)u->dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
-        else
-            for (uint32_t i = 0; i < lead_of(p); i++) walk *= (double)u->dim[i].opt;
-    }
-    if (t->at[0] == MODE_WINNERS) launches = 4;
+    const double updates = (double)cuda_operand_count(u), places = (double)places_of(p, false);
     if (is_in_place(p)) return cuda_cost_ns(target, 2 * cuda_operand_bytes(u), updates * 40);
-    const double bytes = 2 * cuda_operand_bytes(&p->out[0]) + 3 * cuda_operand_bytes(u) +
-                         (t->at[0] == MODE_WINNERS ? 8.0 * (double)places_of(p, false) : 0);
-    return cuda_cost_ns(target, bytes, updates * 40) + (launches - 1) * 1000 + walk * 300;
+    double walk = 1, bytes = 2 * cuda_operand_bytes(&p->out[0]) + 3 * cuda_operand_bytes(u);
+    if (mode == MODE_LINES) {
+        if (p->op == OP_scatter_elements) walk = (double)u->dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
+        else walk = (double)updates_count(p, false);
+    }
+    if (mode == MODE_WINNERS) bytes += 8 * places;
+    if (mode == MODE_LISTS) {
+        const double listed = (double)updates_count(p, false);
+        bytes += 32 * listed + 24 * places;
+        walk = places > 0 ? listed / places / 4 : 0; /* several together */
+    }
+    return cuda_cost_ns(target, bytes, updates * 40) + (launches_of(mode) - 1) * 1000 + walk * 300;
 }
 
+/* Where the arrays of the workspace begin, and what they take; `winners` are at its start. */
+typedef struct scatter_room {
+    size_t offsets, list, order, bytes;
+} scatter_room;
+static scatter_room room_of(const problem *p, uint32_t mode)
+{
+    scatter_room r = { 0 };
+    if (mode != MODE_WINNERS && mode != MODE_LISTS) return r;
+    r.offsets = r.bytes = (size_t)places_of(p, true) * 4;
+    if (mode == MODE_WINNERS) return r;
+    r.offsets += 4; /* behind the counts: how much of the list is given away */
+    r.list = r.offsets + r.bytes;
+    r.order = r.list + (size_t)updates_count(p, true) * 4;
+    r.bytes = r.order + (size_t)updates_count(p, true) * 4;
+    return r;
+}
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
-    return t->at[0] == MODE_WINNERS ? (size_t)places_of(p, true) * 4 : 0;
+    return room_of(p, t->at[0]).bytes;
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    if (index > (t->at[0] == MODE_WINNERS ? 3u : 1u)) return false;
+    static const uint8_t phases[] = { 0,           SCATTER_WRITE, SCATTER_FIND, SCATTER_CLEAR, SCATTER_OFFSETS,
+                                      SCATTER_LIST, SCATTER_RANK };
+    if (index >= launches_of(t->at[0])) return false;
     if (p->op == OP_max_unpool || is_in_place(p)) {
         /* Nothing is copied first. */
         if (index > (is_in_place(p) ? 0u : 2u)) return false;
@@ -172,7 +212,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     if (cuda_has_in(p, indices)) pick = p->in[indices].dtype;
     c->source = "scatter.cu";
     c->entry = "scatter";
-    cuda_code_define(c, "PHASE", 3 - (int64_t)index);
+    cuda_code_define(c, "PHASE", phases[index]);
     cuda_code_define(c, "MODE", t->at[0]);
     cuda_code_define(c, "KIND", kind_of(p));
     cuda_code_define(c, "RANK", p->out[0].rank);
@@ -241,9 +281,19 @@ static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_reco
     if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, index);
     CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
     CUDA_PATCH(r, a, step, PATCH_STEP, 0);
-    const bool has_winners = !is_in_place(p) && (index_of_code != 1 || places == -2 || p->op == OP_max_unpool);
-    if (has_winners) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
+    if (x.mode == MODE_WINNERS || x.mode == MODE_LISTS) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
+    if (x.mode != MODE_LISTS) return SINTER_OK;
+    const scatter_room room = room_of(p, x.mode);
+    cuda_patch_add(r, a, offsetof(struct scatter_args, offsets), PATCH_WORKSPACE, 0, (int64_t)room.offsets);
+    cuda_patch_add(r, a, offsetof(struct scatter_args, list), PATCH_WORKSPACE, 0, (int64_t)room.list);
+    cuda_patch_add(r, a, offsetof(struct scatter_args, order), PATCH_WORKSPACE, 0, (int64_t)room.order);
     return SINTER_OK;
+}
+/* The launch begun last goes over the result, not over the updates. */
+static void over_result(cuda_record *r, const view *out)
+{
+    struct scatter_args *a = (struct scatter_args *)(r->args + cuda_launch_last(r)->param[0].at);
+    for (uint32_t i = 0; i < out->rank; i++) a->dim[i] = cuda_fast_div(out->dim[i]);
 }
 
 static sinter_status check_shapes(env *e, const problem *p, const view *in, const view *out)
@@ -288,10 +338,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         TRY(phase(e, p, x, r, 2, in, out, 0, 0, count));
         TRY(phase(e, p, x, r, 1, in, out, 0, 0, -1));
         TRY(phase(e, p, x, r, 0, in, out, 0, 0, count));
-        /* The last goes over the result. */
-        const cuda_launch *l = &r->at[r->count - 1];
-        struct scatter_args *a = (struct scatter_args *)(r->args + l->param[0].at);
-        for (uint32_t i = 0; i < out->rank; i++) a->dim[i] = cuda_fast_div(out->dim[i]);
+        over_result(r, out);
         return SINTER_OK;
     }
     if (is_in_place(p)) return phase(e, p, x, r, 0, in, out, 0, 0, -1);
@@ -303,16 +350,23 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     } else if (p->op == OP_scatter_nd) {
         last = lead_of(p);
     }
-    if (t->at[0] == MODE_LINES) return phase(e, p, x, r, 1, in, out, first, last, -1);
-    if (t->at[0] != MODE_WINNERS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
+    if (x.mode == MODE_LINES) return phase(e, p, x, r, 1, in, out, first, last, -1);
+    if (x.mode != MODE_WINNERS && x.mode != MODE_LISTS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
     int64_t places = 1;
     const uint32_t rank = p->op == OP_scatter_nd ? (uint32_t)p->in[1].dim[lead_of(p)].max : out->rank;
     for (uint32_t i = 0; i < rank; i++) places *= out->dim[i];
-    TRY(phase(e, p, x, r, 3, in, out, 0, 0, places));
     /* One thread for each place that is named: not for the elements of a slice. */
-    if (p->op == OP_scatter_nd) TRY(phase(e, p, x, r, 2, in, out, lead_of(p), in[2].rank, -1));
-    else TRY(phase(e, p, x, r, 2, in, out, 0, 0, -1));
-    return phase(e, p, x, r, 1, in, out, 0, 0, -2);
+    first = p->op == OP_scatter_nd ? lead_of(p) : 0;
+    last = p->op == OP_scatter_nd ? in[2].rank : 0;
+    TRY(phase(e, p, x, r, 3, in, out, 0, 0, x.mode == MODE_LISTS ? places + 1 : places));
+    TRY(phase(e, p, x, r, 2, in, out, first, last, -1));
+    if (x.mode == MODE_WINNERS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
+    TRY(phase(e, p, x, r, 4, in, out, 0, 0, places));
+    TRY(phase(e, p, x, r, 5, in, out, first, last, -1));
+    TRY(phase(e, p, x, r, 6, in, out, first, last, -1));
+    TRY(phase(e, p, x, r, 1, in, out, 0, 0, view_count(out)));
+    over_result(r, out);
+    return SINTER_OK;
 }
 
 CUDA_ROW(cuda_scatter, 3, reject, , .out_strides = STRIDES_ROWS, .updates_in_place = true, .workspace = workspace,

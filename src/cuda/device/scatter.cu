@@ -2,10 +2,13 @@
 /* scatter.cu - updates of what was copied before, with the result of doing them one after the other.
  *
  * OP: 0 scatter_elements along AXIS, 1 scatter_nd of tuples of TUPLE numbers, LEAD axes of them, 2 tensor_scatter,
- * 3 max_unpool, whose result is zero where no update names it: PHASE 2 goes over the result.
+ * 3 max_unpool, whose result is zero where no update names it: the phase that writes goes over the result.
  * MODE says how order is kept: 0: a thread does all updates that can meet in one place; 1: all at once, where the last
- * update that names a place was found before (PHASE 0 clears, PHASE 1 finds, PHASE 2 writes); 2: all at once, by
- * exchange, for operations that may come in any order; 3: no two updates meet. KIND: 0 set, 1 add, 2 mul, 3 max, 4 min.
+ * update that names a place was found before (phases clear, find, write); 2: all at once, by exchange, for operations
+ * that may come in any order; 3: no two updates meet; 4: each place gets a list of its updates, and a thread of the
+ * result does them in their order. The phases of 4: clear; find counts the updates of each place; offsets gives each
+ * place a part of the list, whichever; list fills it, in any order; rank puts each part in order; write.
+ * KIND: 0 set, 1 add, 2 mul, 3 max, 4 min.
  * RANK: of the data, URANK: of the updates. Generated: VALUE_SIZE, VALUE_GET, VALUE_PACK, value_t, INDEX_SIZE, INDEX_GET,
  * index_t; IS_BOOL. */
 #include "prelude.cuh"
@@ -31,6 +34,14 @@ DEVICE void scatter_store(const scatter_args &p, i64 at, value_t value)
     u32 w[EMIT_WORDS(VALUE_SIZE, 1)];
     VALUE_PACK<1>(w, v);
     emit_store<VALUE_SIZE, 1, 1>(w, (u8 *)p.out + at * VALUE_SIZE, 0, 1);
+}
+/* As it is read after it was stored. */
+DEVICE value_t scatter_rounded(value_t value)
+{
+    const value_t v[1] = { value };
+    u32 w[EMIT_WORDS(VALUE_SIZE, 1)];
+    VALUE_PACK<1>(w, v);
+    return VALUE_GET(w, 0);
 }
 DEVICE value_t scatter_combine(value_t old, value_t own)
 {
@@ -122,28 +133,65 @@ DEVICE bool scatter_place(const scatter_args &p, const i32 (&u)[URANK], bool tel
     return true;
 }
 
+#if OP == 1
+enum { COUNTED = LEAD }; /* axes of the updates that their numbers count */
+#else
+enum { COUNTED = URANK };
+#endif
+/* Where the update of that number lies. */
+DEVICE i64 scatter_from(const scatter_args &p, u32 number)
+{
+    i64 from = 0;
+#pragma unroll
+    for (int k = COUNTED - 1; k > 0; k--) {
+        from += number % (u32)p.update_dim[k] * p.update_step[k];
+        number /= (u32)p.update_dim[k];
+    }
+    return COUNTED ? from + number * p.update_step[0] : 0;
+}
+
+#if MODE == 4 && PHASE == SCATTER_WRITE
+/* The element of the result at u: all updates of its place, in their order. */
+DEVICE void scatter_listed(const scatter_args &p, const i32 (&u)[RANK])
+{
+    enum { TOGETHER = 8, NAMED = OP == 1 ? RANK - (URANK - COUNTED) : RANK };
+    i64 to = 0, place = 0, column = 0;
+#pragma unroll
+    for (int k = 0; k < RANK; k++) {
+        to += u[k] * p.out_step[k];
+        if (k < NAMED) place = place * p.out_dim[k] + u[k];
+        else column += u[k] * p.update_step[k - NAMED + COUNTED];
+    }
+    const u32 count = ((const u32 *)p.winners)[place];
+    if (count == 0) return;
+    const u32 *const order = (const u32 *)p.order + ((const u32 *)p.offsets)[place];
+    value_t sum = scatter_value(p.out, to);
+    u32 i = 0;
+    for (; i + TOGETHER <= count; i += TOGETHER) { /* what they wait for is waited for together */
+        value_t own[TOGETHER];
+#pragma unroll
+        for (u32 j = 0; j < TOGETHER; j++) own[j] = scatter_value(p.updates, scatter_from(p, order[i + j]) + column);
+#pragma unroll
+        for (u32 j = 0; j < TOGETHER; j++) sum = scatter_rounded(scatter_combine(sum, own[j]));
+    }
+    for (; i < count; i++)
+        sum = scatter_rounded(scatter_combine(sum, scatter_value(p.updates, scatter_from(p, order[i]) + column)));
+    scatter_store(p, to, sum);
+}
+#endif
+
 #if OP == 3
 /* The element of the result at u, of the update that won it. */
 DEVICE void scatter_back(const scatter_args &p, const i32 (&u)[URANK])
 {
-    i64 to = 0, place = 0, from = 0;
+    i64 to = 0, place = 0;
 #pragma unroll
     for (int k = 0; k < RANK; k++) {
         to += u[k] * p.out_step[k];
         place = place * p.out_dim[k] + u[k];
     }
-    u32 rest = ((const u32 *)p.winners)[place];
-    if (rest == 0) {
-        scatter_store(p, to, 0);
-        return;
-    }
-    rest--;
-#pragma unroll
-    for (int k = RANK - 1; k >= 0; k--) {
-        from += rest % (u32)p.update_dim[k] * p.update_step[k];
-        rest /= (u32)p.update_dim[k];
-    }
-    scatter_store(p, to, scatter_value(p.updates, from));
+    const u32 winner = ((const u32 *)p.winners)[place];
+    scatter_store(p, to, winner ? scatter_value(p.updates, scatter_from(p, winner - 1)) : (value_t)0);
 }
 #endif
 
@@ -183,52 +231,101 @@ DEVICE void scatter_one(const scatter_args &p, const i32 (&u)[URANK], bool tells
 #endif
 }
 
-KERNEL void scatter(const __grid_constant__ scatter_args p)
+#if PHASE == SCATTER_FIND || PHASE == SCATTER_LIST || PHASE == SCATTER_RANK
+/* What is kept of the update at u before any is done. */
+DEVICE void scatter_note(const scatter_args &p, const i32 (&u)[URANK])
 {
-    const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p.trigger == 1) grid_trigger();
-    grid_wait();
-    if (t >= p.total) return;
-#if PHASE == 0
-    ((u32 *)p.winners)[t] = 0;
-#else
-    i32 u[URANK + 1], rest = (i32)t, line;
-#pragma unroll
-    for (int k = URANK - 1; k >= 0; k--) {
-        divmod_fast(rest, p.dim[k], line, u[k]);
-        rest = line;
-    }
-    i32 own[URANK];
-#pragma unroll
-    for (int k = 0; k < URANK; k++) own[k] = u[k];
-#if PHASE == 1
     i64 to, place, number;
-    if (!scatter_place(p, own, false, to, place, number)) return;
+    if (!scatter_place(p, u, MODE == 4 && PHASE == SCATTER_FIND, to, place, number)) return;
     u32 *const winner = (u32 *)p.winners + place;
+#if MODE == 4
+    u32 *const order = (u32 *)p.order;
+    const u32 own = (u32)number;
+#if PHASE == SCATTER_FIND
+    order[own] = atomic_add(winner, 1);
+#else
+    const u32 first = ((const u32 *)p.offsets)[place];
+    u32 *const list = (u32 *)p.list + first;
+#if PHASE == SCATTER_LIST
+    list[order[own]] = own;
+#else
+    const u32 count = *winner;
+    u32 before = 0;
+#pragma unroll 8
+    for (u32 i = 0; i < count; i++) before += list[i] < own;
+    order[first + before] = own;
+#endif
+#endif
+#else
     for (u32 old = 0, wanted = (u32)number + 1; old < wanted;) {
         const u32 seen = atomic_cas(winner, old, wanted);
         if (seen == old) break;
         old = seen;
     }
+#endif
+}
+#endif
+
+#if PHASE == SCATTER_OFFSETS
+/* A part of the list for place t: a warp takes those of its places together. All lanes come here. */
+DEVICE void scatter_offset(const scatter_args &p, u32 t)
+{
+    u32 *const counts = (u32 *)p.winners;
+    const u32 own = t < p.total ? counts[t] : 0;
+    u32 sum = own, first = 0;
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u32 before = shuffle_up(sum, by);
+        if (lane_id() >= by) sum += before;
+    }
+    if (lane_id() == 31 && sum) first = atomic_add(counts + p.total, sum);
+    first = shuffle(first, 31);
+    if (t < p.total) ((u32 *)p.offsets)[t] = first + sum - own;
+}
+#endif
+
+KERNEL void scatter(const __grid_constant__ scatter_args p)
+{
+    const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p.trigger == 1) grid_trigger();
+    grid_wait();
+#if PHASE == SCATTER_OFFSETS
+    scatter_offset(p, t);
+#else
+    if (t >= p.total) return;
+#if PHASE == SCATTER_CLEAR
+    ((u32 *)p.winners)[t] = 0;
+#else
+    enum { AXES = MODE == 4 && PHASE == SCATTER_WRITE ? RANK : URANK };
+    i32 u[AXES], rest = (i32)t, line;
+#pragma unroll
+    for (int k = AXES - 1; k >= 0; k--) {
+        divmod_fast(rest, p.dim[k], line, u[k]);
+        rest = line;
+    }
+#if PHASE != SCATTER_WRITE
+    scatter_note(p, u);
+#elif MODE == 4
+    scatter_listed(p, u);
 #elif OP == 3
-    scatter_back(p, own);
+    scatter_back(p, u);
 #elif MODE == 0
     for (u32 i = 0; i < p.walk; i++) {
 #if OP == 0
-        own[AXIS] = (i32)i;
-        scatter_one(p, own, true);
+        u[AXIS] = (i32)i;
+        scatter_one(p, u, true);
 #else
         i32 number = (i32)i;
 #pragma unroll
         for (int k = LEAD - 1; k >= 0; k--) {
-            own[k] = number % p.update_dim[k];
+            u[k] = number % p.update_dim[k];
             number /= p.update_dim[k];
         }
-        scatter_one(p, own, t == 0);
+        scatter_one(p, u, t == 0);
 #endif
     }
 #else
-    scatter_one(p, own, true);
+    scatter_one(p, u, true);
+#endif
 #endif
 #endif
 }
