@@ -22,6 +22,7 @@
 #define OPS_PROBLEM_H
 
 #include "ops/expr.h"
+#include "ops/values.h"
 
 typedef struct problem_operand {
     sinter_dtype dtype;                 /* NONE: absent */
@@ -80,6 +81,9 @@ bool problem_shape_follows(const env *e, arena *scratch, dim_table *t, const pro
                            infer_value *in, const infer_value *out);
 /* Do the sizes at opt go together? Those that data decides have an opt each, which need not. */
 bool problem_sizes_agree(const env *e, const problem *p);
+/* Which numbers each input may hold at opt, where it is indices, lengths or sizes: of[count_in]; infinite for the
+ * others. */
+void problem_values(const env *e, const problem *p, value_range *of);
 
 /* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the
  * call sees them. Other arguments as in ref_call. */

@@ -5,6 +5,7 @@
  * numbers of each shape that is set. So no kernel ever sees dims that disagree with each other. */
 #include "ops/problem.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool same_dims(const infer_value *a, const infer_value *b)
@@ -109,25 +110,68 @@ static infer_value *list_at_opt(arena *a, dim_table *t, const problem_operand *o
     return list;
 }
 
-bool problem_sizes_agree(const env *e, const problem *p)
-{
-    env own = *e;
+/* A problem as shape functions see it, with all sizes at opt. */
+typedef struct at_opt {
+    env e;
     arena a;
-    arena_init(&a, &own);
-    dim_table *t = dim_table_create(&a);
-    void *attrs = op_attrs_copy(&a, p->op, p->attrs);
-    bool ok = t && attrs;
+    dim_table *dims;
+    void *attrs;
+    infer_value *in, *out;
+} at_opt;
+
+/* False: there is no memory. at_opt_end in any case. */
+static bool at_opt_begin(const env *e, const problem *p, at_opt *x)
+{
+    *x = (at_opt){ .e = *e };
+    arena_init(&x->a, &x->e);
+    x->dims = dim_table_create(&x->a);
+    x->attrs = op_attrs_copy(&x->a, p->op, p->attrs);
+    bool ok = x->dims && x->attrs;
     for (const attr_info *info = op_at(p->op)->attr; ok && info->name; info++) {
         if (info->kind != ATTR_DIMS) continue;
-        attr_dims *d = (attr_dims *)(void *)((char *)attrs + info->at);
-        int64_t *list = ARENA_NEW(&a, int64_t, d->count);
-        for (uint32_t i = 0; list && i < d->count; i++) list[i] = dim_const(t, d->at[i]);
+        attr_dims *d = (attr_dims *)(void *)((char *)x->attrs + info->at);
+        int64_t *list = ARENA_NEW(&x->a, int64_t, d->count);
+        for (uint32_t i = 0; list && i < d->count; i++) list[i] = dim_const(x->dims, d->at[i]);
         ok = list != NULL;
         d->at = list;
     }
-    infer_value *in = ok ? list_at_opt(&a, t, p->in, p->count_in) : NULL,
-                *out = ok ? list_at_opt(&a, t, p->out, p->count_out) : NULL;
-    ok = in && out && problem_shape_follows(&own, &a, t, p, attrs, in, out);
-    arena_deinit(&a);
+    x->in = ok ? list_at_opt(&x->a, x->dims, p->in, p->count_in) : NULL;
+    x->out = ok ? list_at_opt(&x->a, x->dims, p->out, p->count_out) : NULL;
+    return x->in && x->out;
+}
+
+static void at_opt_end(at_opt *x)
+{
+    arena_deinit(&x->a);
+}
+
+bool problem_sizes_agree(const env *e, const problem *p)
+{
+    at_opt x;
+    const bool ok =
+        at_opt_begin(e, p, &x) && problem_shape_follows(&x.e, &x.a, x.dims, p, x.attrs, x.in, x.out);
+    at_opt_end(&x);
     return ok;
+}
+
+void problem_values(const env *e, const problem *p, value_range *of)
+{
+    const value_range any = { -INFINITY, INFINITY };
+    for (uint32_t i = 0; i < p->count_in; i++) of[i] = any;
+    at_opt x;
+    if (p->op != OP_pointwise && at_opt_begin(e, p, &x)) {
+        value_range *result = ARENA_NEW(&x.a, value_range, p->count_out);
+        for (uint32_t i = 0; result && i < p->count_out; i++) result[i] = any;
+        values_call c = { .dims = x.dims,
+                          .op = p->op,
+                          .attrs = x.attrs,
+                          .count_in = p->epilogue || p->prologue || p->weight ? p->count_anchor : p->count_in,
+                          .count_out = p->epilogue ? 1 : p->count_out,
+                          .in = anchor_inputs(p, &x.a, x.in),
+                          .out = x.out,
+                          .result = result,
+                          .operand = of };
+        if (c.in && result) op_values(&c);
+    }
+    if (p->op != OP_pointwise) at_opt_end(&x);
 }

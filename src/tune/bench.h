@@ -21,6 +21,7 @@ typedef struct operand {
     uint32_t copies;    /* 0: absent */
     bench_buffer plain; /* on the device, as it is */
     int64_t length;     /* how many keys count, where the operand says that */
+    value_range values; /* which numbers are indices in range; infinite: the operand has none */
 } operand;
 
 struct tune_bench {

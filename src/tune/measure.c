@@ -2,7 +2,7 @@
 /* measure.c - the operands on which the kernels of one problem are timed, and the programs that time.c times.
  *
  * Operands are made once a problem, at its opt shapes with the layouts it states, filled with small random values
- * (zeros for wide integers: they may be indices; a cache's length is all of it). Where the device has memory of its
+ * (indices with any that are in range, other wide integers with zeros; a cache's length is all of it). Where the device has memory of its
  * own, operands are made there, and a program is a chain of launches: the boundary between two launches is a part of a
  * kernel's time. A step of a network finds its activations in the cache, since the step before has just written them.
  * It finds its weights there only if the weights of the whole network stay there. If they do not, each launch of the
@@ -45,6 +45,21 @@ static void fill(sinter_dtype type, void *data, size_t count)
         } else {
             return;
         }
+    }
+}
+
+/* Indices, lengths or sizes, anywhere in their range; zeros where none is known. */
+static void fill_places(operand *x, void *data, size_t count)
+{
+    const double least = fmax(x->values.min, 0), most = fmin(x->values.max, INT32_MAX);
+    uint32_t seed = 12345;
+    if (!(least <= most) || !isfinite(x->values.max)) return;
+    const uint64_t span = (uint64_t)(most - least) + 1;
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const int64_t place = (int64_t)least + (int64_t)(seed * span >> 32);
+        if (x->v.dtype == SINTER_DTYPE_I32) ((int32_t *)data)[i] = (int32_t)place;
+        if (x->v.dtype == SINTER_DTYPE_I64) ((int64_t *)data)[i] = place;
     }
 }
 
@@ -117,6 +132,7 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     void *some = arena_alloc(&b->a, bytes + 8, 64);
     if (!some) return FAIL_MEMORY(b->e, "measuring");
     fill(x->v.dtype, some, count);
+    fill_places(x, some, count);
     if (x->length) *(int64_t *)some = x->length;
     TRY(send(b, COPY_TO_DEVICE, x->plain.at, some, bytes));
     return repeat(b, x->plain.at, bytes, x->size);
@@ -128,6 +144,7 @@ static void fill_operand(const tune_bench *b, operand *x)
     const problem *p = b->p;
     if (p->op != OP_tree_ensemble || x != &b->at[1] || x->v.dtype != SINTER_DTYPE_U32) {
         fill(x->v.dtype, x->v.data, x->count);
+        fill_places(x, x->v.data, x->count);
         return;
     }
     const attrs_tree_ensemble *a = p->attrs;
@@ -200,13 +217,16 @@ static sinter_status create(tune_bench *b, double estimate_ns)
     b->count = p->count_in + p->count_out;
     b->at = ARENA_NEW(&b->a, operand, b->count + 1);
     b->packed = ARENA_NEW(&b->a, bench_buffer, b->count + 1);
-    if (!b->at || !b->packed) return FAIL_MEMORY(b->e, "measuring");
+    value_range *values = ARENA_NEW(&b->a, value_range, p->count_in + 1);
+    if (!b->at || !b->packed || !values) return FAIL_MEMORY(b->e, "measuring");
+    problem_values(b->e, p, values);
     if (b->is_on_device) TRY(b->o->backend->stream_create(b->e, b->o->device, NULL, &b->stream));
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
         const problem_operand *o = is_in ? &p->in[i] : &p->out[i - p->count_in];
         if (!describe(o, b->o->backend->alignment, &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
         b->at[i].length = length_of(p, i);
+        if (is_in) b->at[i].values = values[i];
     }
     TRY(choose_chain(b, estimate_ns));
     for (uint32_t i = 0; i < b->count; i++) {

@@ -154,7 +154,7 @@ DEVICE i64 scatter_from(const scatter_args &p, u32 number)
 /* The element of the result at u: all updates of its place, in their order. */
 DEVICE void scatter_listed(const scatter_args &p, const i32 (&u)[RANK])
 {
-    enum { TOGETHER = 8, NAMED = OP == 1 ? RANK - (URANK - COUNTED) : RANK };
+    enum { TOGETHER = 16, NAMED = OP == 1 ? RANK - (URANK - COUNTED) : RANK };
     i64 to = 0, place = 0, column = 0;
 #pragma unroll
     for (int k = 0; k < RANK; k++) {
@@ -166,16 +166,15 @@ DEVICE void scatter_listed(const scatter_args &p, const i32 (&u)[RANK])
     if (count == 0) return;
     const u32 *const order = (const u32 *)p.order + ((const u32 *)p.offsets)[place];
     value_t sum = scatter_value(p.out, to);
-    u32 i = 0;
-    for (; i + TOGETHER <= count; i += TOGETHER) { /* what they wait for is waited for together */
+    for (u32 i = 0; i < count; i += TOGETHER) { /* what they wait for is waited for together */
         value_t own[TOGETHER];
 #pragma unroll
-        for (u32 j = 0; j < TOGETHER; j++) own[j] = scatter_value(p.updates, scatter_from(p, order[i + j]) + column);
+        for (u32 j = 0; j < TOGETHER; j++)
+            if (i + j < count) own[j] = scatter_value(p.updates, scatter_from(p, order[i + j]) + column);
 #pragma unroll
-        for (u32 j = 0; j < TOGETHER; j++) sum = scatter_rounded(scatter_combine(sum, own[j]));
+        for (u32 j = 0; j < TOGETHER; j++)
+            if (i + j < count) sum = scatter_rounded(scatter_combine(sum, own[j]));
     }
-    for (; i < count; i++)
-        sum = scatter_rounded(scatter_combine(sum, scatter_value(p.updates, scatter_from(p, order[i]) + column)));
     scatter_store(p, to, sum);
 }
 #endif
