@@ -32,6 +32,16 @@ static bool gather(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Of the sizes d: indices of their own, or one list along the axis, the same for all others. */
+static uint32_t spread_indices(grow *g, gsize size, const gsize *d, uint32_t rank, uint32_t axis)
+{
+    gsize one[SINTER_RANK_MAX];
+    if (grow_one_in(g, 2)) return indices(g, size, d, rank);
+    for (uint32_t i = 0; i < rank; i++) one[i] = i == axis ? d[i] : gsize_of(1);
+    const uint32_t list = indices(g, size, one, rank), shape = grow_ints(g, d, rank, false);
+    return list == G_NONE ? G_NONE : grow_2(g, "Expand", list, shape);
+}
+
 static bool gather_elements(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
@@ -40,46 +50,56 @@ static bool gather_elements(grow *g, const gop *op)
     gsize d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
     d[axis] = grow_size(g);
-    const uint32_t at = indices(g, grow_dim(g, x, axis), d, rank), n = grow_begin(g, op->name);
+    const uint32_t at = spread_indices(g, grow_dim(g, x, axis), d, rank, axis), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, at);
     grow_int(g, n, "axis", axis);
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* So many tuples, which name places in the first `depth` axes of x. */
+static uint32_t tuples(grow *g, uint32_t x, gsize count, uint32_t depth)
+{
+    const gsize d[2] = { count, gsize_of(depth) };
+    gsize least = gsize_of(INT32_MAX);
+    for (uint32_t i = 0; i < depth; i++)
+        for (uint32_t k = 0; k < G_ENVS; k++)
+            if (grow_dim(g, x, i).at[k] < least.at[k]) least.at[k] = grow_dim(g, x, i).at[k];
+    return grow_cast(g, indices(g, least, d, 2), SINTER_DTYPE_I64);
+}
+
 static bool gather_nd(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, 6);
     if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x), depth = 1 + grow_below(g, rank < 3 ? rank : 3);
-    gsize d[2] = { grow_size(g), gsize_of(depth) }, least = gsize_of(INT32_MAX);
-    for (uint32_t i = 0; i < depth; i++)
-        for (uint32_t k = 0; k < G_ENVS; k++)
-            if (grow_dim(g, x, i).at[k] < least.at[k]) least.at[k] = grow_dim(g, x, i).at[k];
-    const uint32_t at = grow_cast(g, indices(g, least, d, 2), SINTER_DTYPE_I64);
-    return grow_2(g, op->name, x, at) != G_NONE;
+    const uint32_t depth = 1 + grow_below(g, grow_rank(g, x) < 3 ? grow_rank(g, x) : 3);
+    return grow_2(g, op->name, x, tuples(g, x, grow_size(g), depth)) != G_NONE;
 }
 
-/* Indices that do not repeat, so that the order of writing does not matter. */
+static void reduction(grow *g, uint32_t n)
+{
+    static const char *const kinds[] = { "add", "mul", "max", "min" };
+    if (grow_one_in(g, 5)) return;
+    grow_text(g, n, "reduction", kinds[grow_below(g, 4)]);
+}
+
+/* Places repeat: updates count in their order. */
 static bool scatter_elements(grow *g, const gop *op)
 {
-    static const char *const kinds[] = { "none", "add", "mul", "max", "min" };
     const uint32_t x = grow_pick(g, op->types, 1, 5);
     if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank), kind = grow_below(g, 5);
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
     gsize d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
-    if (gsize_min(g, d[axis]) < 1) return false;
-    gsize index = gsize_of(grow_below(g, (uint32_t)gsize_min(g, d[axis])));
-    d[axis] = gsize_of(1);
-    const uint32_t one = grow_ints(g, &index, 1, true), shape = grow_ints(g, d, rank, false),
-                   at = grow_2(g, "Expand", one, shape), updates = grow_shaped(g, grow_type(g, x), d, rank),
-                   n = grow_begin(g, op->name);
+    d[axis] = grow_size(g);
+    if (!grow_fits(g, d, rank)) return false;
+    const uint32_t at = spread_indices(g, grow_dim(g, x, axis), d, rank, axis),
+                   updates = grow_shaped(g, grow_type(g, x), d, rank), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, at);
     grow_in(g, n, updates);
     grow_int(g, n, "axis", axis);
-    if (kind) grow_text(g, n, "reduction", kinds[kind]);
+    reduction(g, n);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -87,16 +107,18 @@ static bool scatter_nd(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, 5);
     if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x);
-    const int64_t least = gsize_min(g, grow_dim(g, x, 0));
-    if (least < 1) return false;
+    const uint32_t rank = grow_rank(g, x), depth = 1 + grow_below(g, rank < 3 ? rank : 3);
     gsize d[SINTER_RANK_MAX];
-    for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
-    d[0] = gsize_of(1);
-    const gsize index = gsize_of(grow_below(g, (uint32_t)least));
-    const uint32_t flat = grow_ints(g, &index, 1, false), axis = grow_const_ints(g, (const int64_t[]){ 0 }, 1),
-                   at = grow_2(g, "Unsqueeze", flat, axis), updates = grow_shaped(g, grow_type(g, x), d, rank);
-    return grow_3(g, op->name, x, at, updates) != G_NONE;
+    d[0] = grow_size(g);
+    for (uint32_t i = depth; i < rank; i++) d[i - depth + 1] = grow_dim(g, x, i);
+    if (!grow_fits(g, d, rank - depth + 1)) return false;
+    const uint32_t at = tuples(g, x, d[0], depth), updates = grow_shaped(g, grow_type(g, x), d, rank - depth + 1),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, at);
+    grow_in(g, n, updates);
+    reduction(g, n);
+    return grow_end(g, n, 1) != G_NONE;
 }
 
 static bool one_hot(grow *g, const gop *op)

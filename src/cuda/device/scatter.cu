@@ -151,10 +151,24 @@ DEVICE i64 scatter_from(const scatter_args &p, u32 number)
 }
 
 #if MODE == 4 && PHASE == SCATTER_WRITE
+/* `sum` with the first `count` updates of a list, up to N, one after the other. What they wait for is waited for
+ * together. */
+template <u32 N> DEVICE value_t scatter_some(const scatter_args &p, const u32 *list, u32 count, i64 column, value_t sum)
+{
+    value_t own[N];
+#pragma unroll
+    for (u32 j = 0; j < N; j++)
+        if (j < count) own[j] = scatter_value(p.updates, scatter_from(p, list[j]) + column);
+#pragma unroll
+    for (u32 j = 0; j < N; j++)
+        if (j < count) sum = scatter_rounded(scatter_combine(sum, own[j]));
+    return sum;
+}
+
 /* The element of the result at u: all updates of its place, in their order. */
 DEVICE void scatter_listed(const scatter_args &p, const i32 (&u)[RANK])
 {
-    enum { TOGETHER = 16, NAMED = OP == 1 ? RANK - (URANK - COUNTED) : RANK };
+    enum { MANY = 32, FEW = 8, NAMED = OP == 1 ? RANK - (URANK - COUNTED) : RANK };
     i64 to = 0, place = 0, column = 0;
 #pragma unroll
     for (int k = 0; k < RANK; k++) {
@@ -166,15 +180,9 @@ DEVICE void scatter_listed(const scatter_args &p, const i32 (&u)[RANK])
     if (count == 0) return;
     const u32 *const order = (const u32 *)p.order + ((const u32 *)p.offsets)[place];
     value_t sum = scatter_value(p.out, to);
-    for (u32 i = 0; i < count; i += TOGETHER) { /* what they wait for is waited for together */
-        value_t own[TOGETHER];
-#pragma unroll
-        for (u32 j = 0; j < TOGETHER; j++)
-            if (i + j < count) own[j] = scatter_value(p.updates, scatter_from(p, order[i + j]) + column);
-#pragma unroll
-        for (u32 j = 0; j < TOGETHER; j++)
-            if (i + j < count) sum = scatter_rounded(scatter_combine(sum, own[j]));
-    }
+    u32 i = 0;
+    for (; i + MANY <= count; i += MANY) sum = scatter_some<MANY>(p, order + i, MANY, column, sum);
+    for (; i < count; i += FEW) sum = scatter_some<FEW>(p, order + i, smaller(count - i, (u32)FEW), column, sum);
     scatter_store(p, to, sum);
 }
 #endif
