@@ -11,7 +11,7 @@
 #include "cuda/device/scatter_args.h"
 
 typedef enum scatter_mode { MODE_LINES, MODE_WINNERS, MODE_EXCHANGE, MODE_APART, MODE_LISTS, MODE_COUNT } scatter_mode;
-enum { SCATTER_BLOCK = 128, COUNT_MOST = 1 << 28 };
+enum { COUNT_MOST = 1 << 28 };
 typedef struct scatter_tactic {
     uint8_t mode, trigger, zero[TACTIC_SIZE - 2];
 } scatter_tactic;

@@ -290,7 +290,8 @@ DEVICE void scatter_offset(const scatter_args &p, u32 t)
 }
 #endif
 
-KERNEL void scatter(const __grid_constant__ scatter_args p)
+/* Four blocks: else the compiler saves registers, and loads one update after the other. */
+KERNEL void __launch_bounds__(SCATTER_BLOCK, 4) scatter(const __grid_constant__ scatter_args p)
 {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
     if (p.trigger == 1) grid_trigger();

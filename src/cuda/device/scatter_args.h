@@ -6,6 +6,7 @@
 #include "device_args.h"
 
 #define SCATTER_AXES 8
+#define SCATTER_BLOCK 128
 /* -DPHASE= */
 #define SCATTER_CLEAR 0
 #define SCATTER_FIND 1
