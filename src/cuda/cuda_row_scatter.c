@@ -194,8 +194,9 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    static const uint8_t phases[] = { 0,           SCATTER_WRITE, SCATTER_FIND, SCATTER_CLEAR, SCATTER_OFFSETS,
-                                      SCATTER_LIST, SCATTER_RANK };
+    static const uint8_t phases[] = {
+        0, SCATTER_WRITE, SCATTER_FIND, SCATTER_CLEAR, SCATTER_OFFSETS, SCATTER_LIST, SCATTER_RANK
+    };
     if (index >= launches_of(t->at[0])) return false;
     if (p->op == OP_max_unpool || is_in_place(p)) {
         /* Nothing is copied first. */

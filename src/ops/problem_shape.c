@@ -148,8 +148,7 @@ static void at_opt_end(at_opt *x)
 bool problem_sizes_agree(const env *e, const problem *p)
 {
     at_opt x;
-    const bool ok =
-        at_opt_begin(e, p, &x) && problem_shape_follows(&x.e, &x.a, x.dims, p, x.attrs, x.in, x.out);
+    const bool ok = at_opt_begin(e, p, &x) && problem_shape_follows(&x.e, &x.a, x.dims, p, x.attrs, x.in, x.out);
     at_opt_end(&x);
     return ok;
 }

@@ -12,7 +12,12 @@
  * multiplied, the halves are an axis that is read backwards, and the signs belong to the other factor, which is
  * smaller:
  *
- *   x c + concat(-x[n:], x[:n]) s  -> x c + reverse(x) (s * [-1, 1]) */
+ *   x c + concat(-x[n:], x[:n]) s  -> x c + reverse(x) (s * [-1, 1])
+ *
+ * Indices of single elements that are one list, repeated along all other axes, name whole slices (graph networks):
+ *
+ *   gather_elements(x, expand(list))      -> gather(x, list)
+ *   scatter_elements(x, expand(list), u)  -> scatter_nd(x, list, u)       along the first axis */
 #include "opt/rewrite.h"
 
 #include <string.h>
@@ -298,6 +303,53 @@ static ir_value_id halves_turn(rewriter *r, const match *m)
     return 0;
 }
 
+/* The list of which indices `v` are made by repeating it along all axes but one; 0: they are not. */
+static ir_value_id repeated_list(rewriter *r, ir_value_id v, int64_t axis)
+{
+    const ir_value y = *rw_value(r, v);
+    const ir_node *n = rw_def(r, v, OP_expand);
+    if (!n || axis < 0 || axis >= (int64_t)y.rank) return 0;
+    const ir_value *x = rw_value(r, n->in[0]);
+    const int64_t added = (int64_t)y.rank - x->rank;
+    if (axis < added) return 0;
+    for (int64_t k = added; k < (int64_t)y.rank; k++) {
+        const dim own = x->dim[k - added];
+        if (k == axis ? own != y.dim[k] : !dim_is(r->g->dims, own, 1)) return 0;
+    }
+    return build_shaped(r->b, n->in[0], &y.dim[axis], 1);
+}
+
+static bool same_dims_but(const rewriter *r, ir_value_id a, ir_value_id b, int64_t axis)
+{
+    const ir_value *x = rw_value(r, a), *y = rw_value(r, b);
+    if (x->rank != y->rank || x->rank < 2) return false;
+    for (int64_t k = 0; k < (int64_t)x->rank; k++)
+        if (k != axis && x->dim[k] != y->dim[k]) return false;
+    return true;
+}
+
+/* Whole slices are picked. */
+static ir_value_id gather_repeated(rewriter *r, const match *m)
+{
+    const ir_node n = *rw_node(r, m->root);
+    const int64_t axis = ((const attrs_gather_elements *)n.attrs)->axis;
+    if (!same_dims_but(r, n.in[0], n.in[1], axis)) return 0;
+    const ir_value_id list = repeated_list(r, n.in[1], axis);
+    return list ? build_gather(r->b, n.in[0], list, &(attrs_gather){ .axis = axis }) : 0;
+}
+
+/* Whole slices of the first axis are updated: graph networks sum what their edges say so. */
+static ir_value_id scatter_repeated(rewriter *r, const match *m)
+{
+    const ir_node n = *rw_node(r, m->root);
+    const attrs_scatter_elements a = *(const attrs_scatter_elements *)n.attrs;
+    if (a.axis != 0 || !same_dims_but(r, n.in[0], n.in[2], 0)) return 0;
+    const ir_value_id list = repeated_list(r, n.in[1], 0);
+    const dim rows[] = { rw_value(r, n.in[1])->dim[0], dim_const(r->g->dims, 1) };
+    const ir_value_id tuples = list ? build_shaped(r->b, list, rows, 2) : 0;
+    return tuples ? build_scatter_nd(r->b, n.in[0], tuples, n.in[2], &(attrs_scatter_nd){ .kind = a.kind }) : 0;
+}
+
 /* clang-format off */
 const rule rules_move[] = {
     { "moves-concat",         ROOT(concat),                           moves_to_gather,        EXACT },
@@ -305,6 +357,8 @@ const rule rules_move[] = {
     { "moves-transpose",      MATCH(transpose, ANY(X)),               moves_to_gather,        EXACT },
     { "concat-grows",         ROOT(concat),                           concat_grows,           EXACT },
     { "halves",               ROOT(add),                              halves_turn,            EXACT },
+    { "gather-repeated",      ROOT(gather_elements),                  gather_repeated,        EXACT },
+    { "scatter-repeated",     ROOT(scatter_elements),                 scatter_repeated,       EXACT },
     { .name = NULL },
 };
 /* clang-format on */

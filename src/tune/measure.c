@@ -2,11 +2,11 @@
 /* measure.c - the operands on which the kernels of one problem are timed, and the programs that time.c times.
  *
  * Operands are made once a problem, at its opt shapes with the layouts it states, filled with small random values
- * (indices with any that are in range, other wide integers with zeros; a cache's length is all of it). Where the device has memory of its
- * own, operands are made there, and a program is a chain of launches: the boundary between two launches is a part of a
- * kernel's time. A step of a network finds its activations in the cache, since the step before has just written them.
- * It finds its weights there only if the weights of the whole network stay there. If they do not, each launch of the
- * chain reads another copy of the weights. */
+ * (indices with any that are in range, other wide integers with zeros; a cache's length is all of it). Where the device
+ * has memory of its own, operands are made there, and a program is a chain of launches: the boundary between two
+ * launches is a part of a kernel's time. A step of a network finds its activations in the cache, since the step before
+ * has just written them. It finds its weights there only if the weights of the whole network stay there. If they do
+ * not, each launch of the chain reads another copy of the weights. */
 #include "base/os.h"
 #include "ops/tree.h"
 #include "tune/bench.h"
