@@ -121,7 +121,7 @@ def gather_elements(dims, axis, count):
 
 
 def scatter_elements(rows, width, count, reduction):
-    at = np.stack([places(rows, rows)[:count]] * width, 1)
+    at = np.stack([places(rows, count)] * width, 1)
     return model_of("ScatterElements", [("x", F, [rows, width]), ("u", F, [count, width])], [("y", F, [rows, width])],
                     {"i": at}, {"axis": 0, "reduction": reduction}, ["x", "i", "u"])
 
@@ -888,5 +888,7 @@ PROBLEMS = [
     ("rest", "place of the largest of i64 111x327x8 over 0", lambda: arg_max([111, 327, 8], 0, I)),
     ("rest", "3 largest of 94x120x28 over 2", lambda: top_k([94, 120, 28], 3, 2)),
     ("rest", "2 largest of i64 4096x16", lambda: top_k([4096, 16], 2, 1, I)),
+    ("rest", "scatter elements, added, 13264 into 2708x64", lambda: scatter_elements(2708, 64, 13264, "add")),
+    ("rest", "scatter rows, added, 20000 into 5000x64", lambda: scatter_rows(5000, 64, 20000, "add")),
     ("rest", "expand 22 to 576x20x22", lambda: expand([1, 1, 22], [576, 20, 22])),
 ]

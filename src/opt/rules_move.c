@@ -14,7 +14,8 @@
  *
  *   x c + concat(-x[n:], x[:n]) s  -> x c + reverse(x) (s * [-1, 1])
  *
- * Indices of single elements that are one list, repeated along all other axes, name whole slices (graph networks):
+ * Indices of single elements that are one list, repeated along all other axes, name whole slices (graph networks), here
+ * as an expansion or as a constant:
  *
  *   gather_elements(x, expand(list))      -> gather(x, list)
  *   scatter_elements(x, expand(list), u)  -> scatter_nd(x, list, u)       along the first axis */
@@ -303,12 +304,32 @@ static ir_value_id halves_turn(rewriter *r, const match *m)
     return 0;
 }
 
+/* A constant that is one list, repeated along all axes but one: the list; 0: it is not. */
+static ir_value_id list_in_const(rewriter *r, ir_value_id v, const view *index, int64_t axis)
+{
+    const int64_t size = index->dim[axis], count = view_count(index);
+    int64_t inner = 1;
+    for (uint32_t k = (uint32_t)axis + 1; k < index->rank; k++) inner *= index->dim[k];
+    int64_t *list = count ? ARENA_NEW(&r->g->a, int64_t, (size_t)size) : NULL;
+    if (!list) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = i / inner % size, own = view_load_i64(index, i);
+        if (i == at * inner) list[at] = own;
+        if (list[at] != own) return 0;
+    }
+    const view one = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { size }, .stride = { 1 }, .data = list };
+    return ir_look(r->g, v) ? build_const(r->b, NULL, &one) : 0;
+}
+
 /* The list of which indices `v` are made by repeating it along all axes but one; 0: they are not. */
 static ir_value_id repeated_list(rewriter *r, ir_value_id v, int64_t axis)
 {
     const ir_value y = *rw_value(r, v);
     const ir_node *n = rw_def(r, v, OP_expand);
-    if (!n || axis < 0 || axis >= (int64_t)y.rank) return 0;
+    view index;
+    if (axis < 0 || axis >= (int64_t)y.rank) return 0;
+    if (ir_const_view(r->g, v, &index)) return list_in_const(r, v, &index, axis);
+    if (!n) return 0;
     const ir_value *x = rw_value(r, n->in[0]);
     const int64_t added = (int64_t)y.rank - x->rank;
     if (axis < added) return 0;
