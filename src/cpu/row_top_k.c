@@ -17,11 +17,11 @@
 
 /* FEW: keys that are kept sorted by insertion. SINGLE_LINES: lines of one element in a tile. */
 enum { LINES = 16, SPARE = 32, FEW = 32, SINGLE_LINES = 4096 };
+/* Lines are turned for at most TURNED_TOP results. Elements of a line: of 32 bits, at most TURNED; of 64 bits, at most
+ * TURNED_WIDE for each result and one more. */
+enum { TURNED = 512, TURNED_TOP = 8, TURNED_WIDE = 8 };
 /* The sorting network takes SORTED_LINES lines or more, from SORTED_FEW + 1 to SORTED_MOST results each, and at most
  * SORTED_PART elements for each result. */
-/* Lines of at most TURNED elements are turned for at most TURNED_TOP results; of 64 bits, those of at most TURNED_WIDE
- * elements for each result and one more. */
-enum { TURNED = 512, TURNED_TOP = 8, TURNED_WIDE = 8 };
 enum { SORTED_LINES = 4, SORTED_FEW = 4, SORTED_MOST = 1024, SORTED_PART = 16 };
 _Static_assert((int)LINES == (int)CHOOSE_COLS, "a group of lines is looked at together");
 

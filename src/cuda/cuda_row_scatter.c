@@ -143,10 +143,15 @@ static void print(const tactic *t, text *out)
 
 FIELDS_LET_IN(lets_in, scatter_tactic, 2)
 
-/* Launches, by the number of their code: the copy, then from the last to the first. */
-static uint32_t launches_of(uint32_t mode)
+/* Code 0 is a copy of the data, where there is one. Then come the mode's phases: SCATTER_WRITE and those that follow.
+ */
+static uint32_t copies_of(const problem *p)
 {
-    return mode == MODE_LISTS ? 7 : mode == MODE_WINNERS ? 4 : 2;
+    return p->op == OP_max_unpool || is_in_place(p) ? 0 : 1;
+}
+static uint32_t phases_of(uint32_t mode)
+{
+    return mode == MODE_LISTS ? SCATTER_RANK + 1 : mode == MODE_WINNERS ? SCATTER_CLEAR + 1 : SCATTER_WRITE + 1;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -164,9 +169,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     if (mode == MODE_LISTS) {
         const double listed = (double)updates_count(p, false);
         bytes += 32 * listed + 24 * places;
-        walk = places > 0 ? listed / places / 4 : 0; /* several together */
+        walk = places > 0 ? listed / places / 4 : 0; /* a thread loads several updates at once */
     }
-    return cuda_cost_ns(target, bytes, updates * 40) + (launches_of(mode) - 1) * 1000 + walk * 300;
+    return cuda_cost_ns(target, bytes, updates * 40) + phases_of(mode) * 1000 + walk * 300;
 }
 
 /* Where the arrays of the workspace begin, and what they take; `winners` are at its start. */
@@ -179,7 +184,7 @@ static scatter_room room_of(const problem *p, uint32_t mode)
     if (mode != MODE_WINNERS && mode != MODE_LISTS) return r;
     r.offsets = r.bytes = (size_t)places_of(p, true) * 4;
     if (mode == MODE_WINNERS) return r;
-    r.offsets += 4; /* behind the counts: how much of the list is given away */
+    r.offsets += 4; /* behind the counts lies how much of the list has an owner */
     r.list = r.offsets + r.bytes;
     r.order = r.list + (size_t)updates_count(p, true) * 4;
     r.bytes = r.order + (size_t)updates_count(p, true) * 4;
@@ -194,16 +199,9 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    static const uint8_t phases[] = {
-        0, SCATTER_WRITE, SCATTER_FIND, SCATTER_CLEAR, SCATTER_OFFSETS, SCATTER_LIST, SCATTER_RANK
-    };
-    if (index >= launches_of(t->at[0])) return false;
-    if (p->op == OP_max_unpool || is_in_place(p)) {
-        /* Nothing is copied first. */
-        if (index > (is_in_place(p) ? 0u : 2u)) return false;
-        index++;
-    }
-    if (index == 0) {
+    const uint32_t copies = copies_of(p);
+    if (index >= copies + phases_of(t->at[0])) return false;
+    if (index < copies) {
         copy_code(c);
         return true;
     }
@@ -213,7 +211,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     if (cuda_has_in(p, indices)) pick = p->in[indices].dtype;
     c->source = "scatter.cu";
     c->entry = "scatter";
-    cuda_code_define(c, "PHASE", phases[index]);
+    cuda_code_define(c, "PHASE", (int64_t)index - copies);
     cuda_code_define(c, "MODE", t->at[0]);
     cuda_code_define(c, "KIND", kind_of(p));
     cuda_code_define(c, "RANK", p->out[0].rank);
@@ -245,16 +243,17 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     return true;
 }
 
-/* The threads of one phase: over `dim_at`, of which axes in [first, last) are one thread's own walk. */
-static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_record *r, uint32_t index_of_code,
-                           const view *in, const view *out, uint32_t first, uint32_t last, int64_t places)
+/* The launch of one phase (SCATTER_WRITE …): threads go over the updates, whose axes in [first, last) are one thread's
+ * own walk; or `places` threads, where that is not -1. */
+static sinter_status phase(env *e, const problem *p, scatter_tactic x, cuda_record *r, uint32_t number, const view *in,
+                           const view *out, uint32_t first, uint32_t last, int64_t places)
 {
     const uint32_t u = updates_of(p), index = indices_of(p);
     const view *updates = &in[u];
     const bool has_indices = cuda_has_in(p, index);
     int64_t total = 1, walk = 1;
     struct scatter_args *a;
-    TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, SCATTER_BLOCK, 0, sizeof *a, &a));
+    TRY(cuda_launch_begin(e, r, copies_of(p) + number, 1, 1, 1, SCATTER_BLOCK, 0, sizeof *a, &a));
     for (uint32_t i = 0; i < updates->rank; i++) {
         const bool is_walked = i >= first && i < last;
         if (!i64_mul(total, is_walked ? 1 : updates->dim[i], &total) ||
@@ -336,13 +335,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(check_shapes(e, p, in, out));
     if (p->op == OP_max_unpool) {
         const int64_t count = view_count(out);
-        TRY(phase(e, p, x, r, 2, in, out, 0, 0, count));
-        TRY(phase(e, p, x, r, 1, in, out, 0, 0, -1));
-        TRY(phase(e, p, x, r, 0, in, out, 0, 0, count));
+        TRY(phase(e, p, x, r, SCATTER_CLEAR, in, out, 0, 0, count));
+        TRY(phase(e, p, x, r, SCATTER_FIND, in, out, 0, 0, -1));
+        TRY(phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, count));
         over_result(r, out);
         return SINTER_OK;
     }
-    if (is_in_place(p)) return phase(e, p, x, r, 0, in, out, 0, 0, -1);
+    if (is_in_place(p)) return phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, -1);
     TRY(copy_launch(e, r, 0, 0, &p->in[0], &p->out[0], &in[0], &out[0]));
     uint32_t first = 0, last = 0;
     if (p->op == OP_scatter_elements) {
@@ -351,21 +350,21 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     } else if (p->op == OP_scatter_nd) {
         last = lead_of(p);
     }
-    if (x.mode == MODE_LINES) return phase(e, p, x, r, 1, in, out, first, last, -1);
-    if (x.mode != MODE_WINNERS && x.mode != MODE_LISTS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
+    if (x.mode == MODE_LINES) return phase(e, p, x, r, SCATTER_WRITE, in, out, first, last, -1);
+    if (x.mode != MODE_WINNERS && x.mode != MODE_LISTS) return phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, -1);
     int64_t places = 1;
     const uint32_t rank = p->op == OP_scatter_nd ? (uint32_t)p->in[1].dim[lead_of(p)].max : out->rank;
     for (uint32_t i = 0; i < rank; i++) places *= out->dim[i];
     /* One thread for each place that is named: not for the elements of a slice. */
     first = p->op == OP_scatter_nd ? lead_of(p) : 0;
     last = p->op == OP_scatter_nd ? in[2].rank : 0;
-    TRY(phase(e, p, x, r, 3, in, out, 0, 0, x.mode == MODE_LISTS ? places + 1 : places));
-    TRY(phase(e, p, x, r, 2, in, out, first, last, -1));
-    if (x.mode == MODE_WINNERS) return phase(e, p, x, r, 1, in, out, 0, 0, -1);
-    TRY(phase(e, p, x, r, 4, in, out, 0, 0, places));
-    TRY(phase(e, p, x, r, 5, in, out, first, last, -1));
-    TRY(phase(e, p, x, r, 6, in, out, first, last, -1));
-    TRY(phase(e, p, x, r, 1, in, out, 0, 0, view_count(out)));
+    TRY(phase(e, p, x, r, SCATTER_CLEAR, in, out, 0, 0, x.mode == MODE_LISTS ? places + 1 : places));
+    TRY(phase(e, p, x, r, SCATTER_FIND, in, out, first, last, -1));
+    if (x.mode == MODE_WINNERS) return phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, -1);
+    TRY(phase(e, p, x, r, SCATTER_OFFSETS, in, out, 0, 0, places));
+    TRY(phase(e, p, x, r, SCATTER_LIST, in, out, first, last, -1));
+    TRY(phase(e, p, x, r, SCATTER_RANK, in, out, first, last, -1));
+    TRY(phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, view_count(out)));
     over_result(r, out);
     return SINTER_OK;
 }

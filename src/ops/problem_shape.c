@@ -157,8 +157,9 @@ void problem_values(const env *e, const problem *p, value_range *of)
 {
     const value_range any = { -INFINITY, INFINITY };
     for (uint32_t i = 0; i < p->count_in; i++) of[i] = any;
+    if (p->op == OP_pointwise) return;
     at_opt x;
-    if (p->op != OP_pointwise && at_opt_begin(e, p, &x)) {
+    if (at_opt_begin(e, p, &x)) {
         value_range *result = ARENA_NEW(&x.a, value_range, p->count_out);
         for (uint32_t i = 0; result && i < p->count_out; i++) result[i] = any;
         values_call c = { .dims = x.dims,
@@ -172,5 +173,5 @@ void problem_values(const env *e, const problem *p, value_range *of)
                           .operand = of };
         if (c.in && result) op_values(&c);
     }
-    if (p->op != OP_pointwise) at_opt_end(&x);
+    at_opt_end(&x);
 }

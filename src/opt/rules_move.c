@@ -304,7 +304,7 @@ static ir_value_id halves_turn(rewriter *r, const match *m)
     return 0;
 }
 
-/* A constant that is one list, repeated along all axes but one: the list; 0: it is not. */
+/* The list that constant `v` repeats along all axes but `axis`; 0: it repeats none. */
 static ir_value_id list_in_const(rewriter *r, ir_value_id v, const view *index, int64_t axis)
 {
     const int64_t size = index->dim[axis], count = view_count(index);
@@ -321,7 +321,7 @@ static ir_value_id list_in_const(rewriter *r, ir_value_id v, const view *index, 
     return ir_look(r->g, v) ? build_const(r->b, NULL, &one) : 0;
 }
 
-/* The list of which indices `v` are made by repeating it along all axes but one; 0: they are not. */
+/* The list that indices `v` repeat along all axes but `axis`; 0: they repeat none. */
 static ir_value_id repeated_list(rewriter *r, ir_value_id v, int64_t axis)
 {
     const ir_value y = *rw_value(r, v);
@@ -349,7 +349,7 @@ static bool same_dims_but(const rewriter *r, ir_value_id a, ir_value_id b, int64
     return true;
 }
 
-/* Whole slices are picked. */
+/* Picks whole slices. */
 static ir_value_id gather_repeated(rewriter *r, const match *m)
 {
     const ir_node n = *rw_node(r, m->root);
@@ -359,7 +359,7 @@ static ir_value_id gather_repeated(rewriter *r, const match *m)
     return list ? build_gather(r->b, n.in[0], list, &(attrs_gather){ .axis = axis }) : 0;
 }
 
-/* Whole slices of the first axis are updated: graph networks sum what their edges say so. */
+/* Updates whole slices of the first axis: graph networks sum over their edges so. */
 static ir_value_id scatter_repeated(rewriter *r, const match *m)
 {
     const ir_node n = *rw_node(r, m->root);

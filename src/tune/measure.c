@@ -48,11 +48,12 @@ static void fill(sinter_dtype type, void *data, size_t count)
     }
 }
 
-/* Indices, lengths or sizes, anywhere in their range; zeros where none is known. */
-static void fill_places(operand *x, void *data, size_t count)
+/* The first `count` elements. Indices, lengths and sizes lie anywhere in their range. */
+static void fill_values(const operand *x, void *data, size_t count)
 {
     const double least = fmax(x->values.min, 0), most = fmin(x->values.max, INT32_MAX);
     uint32_t seed = 12345;
+    fill(x->v.dtype, data, count);
     if (!(least <= most) || !isfinite(x->values.max)) return;
     const uint64_t span = (uint64_t)(most - least) + 1;
     for (size_t i = 0; i < count; i++) {
@@ -131,8 +132,7 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     if (!is_read || !bytes) return SINTER_OK;
     void *some = arena_alloc(&b->a, bytes + 8, 64);
     if (!some) return FAIL_MEMORY(b->e, "measuring");
-    fill(x->v.dtype, some, count);
-    fill_places(x, some, count);
+    fill_values(x, some, count);
     if (x->length) *(int64_t *)some = x->length;
     TRY(send(b, COPY_TO_DEVICE, x->plain.at, some, bytes));
     return repeat(b, x->plain.at, bytes, x->size);
@@ -143,8 +143,7 @@ static void fill_operand(const tune_bench *b, operand *x)
 {
     const problem *p = b->p;
     if (p->op != OP_tree_ensemble || x != &b->at[1] || x->v.dtype != SINTER_DTYPE_U32) {
-        fill(x->v.dtype, x->v.data, x->count);
-        fill_places(x, x->v.data, x->count);
+        fill_values(x, x->v.data, x->count);
         return;
     }
     const attrs_tree_ensemble *a = p->attrs;

@@ -83,6 +83,12 @@ static void reduction(grow *g, uint32_t n)
     grow_text(g, n, "reduction", kinds[grow_below(g, 4)]);
 }
 
+/* How many updates: now and then more than a thread loads at once. */
+static gsize update_count(grow *g)
+{
+    return grow_one_in(g, 4) ? gsize_of(grow_between(g, 40, 120)) : grow_size(g);
+}
+
 /* Places repeat: updates count in their order. */
 static bool scatter_elements(grow *g, const gop *op)
 {
@@ -91,7 +97,7 @@ static bool scatter_elements(grow *g, const gop *op)
     const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
     gsize d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
-    d[axis] = grow_size(g);
+    d[axis] = update_count(g);
     if (!grow_fits(g, d, rank)) return false;
     const uint32_t at = spread_indices(g, grow_dim(g, x, axis), d, rank, axis),
                    updates = grow_shaped(g, grow_type(g, x), d, rank), n = grow_begin(g, op->name);
@@ -109,7 +115,7 @@ static bool scatter_nd(grow *g, const gop *op)
     if (x == G_NONE) return false;
     const uint32_t rank = grow_rank(g, x), depth = 1 + grow_below(g, rank < 3 ? rank : 3);
     gsize d[SINTER_RANK_MAX];
-    d[0] = grow_size(g);
+    d[0] = update_count(g);
     for (uint32_t i = depth; i < rank; i++) d[i - depth + 1] = grow_dim(g, x, i);
     if (!grow_fits(g, d, rank - depth + 1)) return false;
     const uint32_t at = tuples(g, x, d[0], depth), updates = grow_shaped(g, grow_type(g, x), d, rank - depth + 1),

@@ -56,6 +56,7 @@ DEVICE grid_axis grid_taps(grid_real at, i32 n)
     if (MODE == 0) x = op_round(x);
     const grid_real low = CORNERS ? (grid_real)0 : (grid_real)-0.5, high = n - 1 - low;
     if (x != x) x = -2;
+    /* The four taps of a cubic are moved to the edge one by one. Beyond 8 elements all of them are the edge. */
     if (PADDING == 2 && MODE == 2) x = x < -8 ? -8 : x > high + 8 ? high + 8 : x;
     else if (PADDING == 2 && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
     if (PADDING == 1) x = grid_reflected(x, low, high);

@@ -6,8 +6,8 @@
  * MODE says how order is kept: 0: a thread does all updates that can meet in one place; 1: all at once, where the last
  * update that names a place was found before (phases clear, find, write); 2: all at once, by exchange, for operations
  * that may come in any order; 3: no two updates meet; 4: each place gets a list of its updates, and a thread of the
- * result does them in their order. The phases of 4: clear; find counts the updates of each place; offsets gives each
- * place a part of the list, whichever; list fills it, in any order; rank puts each part in order; write.
+ * result does them in their order. Phases of 4: clear; find counts the updates of each place; offsets gives each place
+ * a part of one array; list writes the numbers of the updates there, in any order; rank sorts each part; write.
  * KIND: 0 set, 1 add, 2 mul, 3 max, 4 min.
  * RANK: of the data, URANK: of the updates. Generated: VALUE_SIZE, VALUE_GET, VALUE_PACK, value_t, INDEX_SIZE, INDEX_GET,
  * index_t; IS_BOOL. */
@@ -35,7 +35,7 @@ DEVICE void scatter_store(const scatter_args &p, i64 at, value_t value)
     VALUE_PACK<1>(w, v);
     emit_store<VALUE_SIZE, 1, 1>(w, (u8 *)p.out + at * VALUE_SIZE, 0, 1);
 }
-/* As it is read after it was stored. */
+/* What a load gives after the value was stored. */
 DEVICE value_t scatter_rounded(value_t value)
 {
     const value_t v[1] = { value };
@@ -151,8 +151,8 @@ DEVICE i64 scatter_from(const scatter_args &p, u32 number)
 }
 
 #if MODE == 4 && PHASE == SCATTER_WRITE
-/* `sum` with the first `count` updates of a list, up to N, one after the other. What they wait for is waited for
- * together. */
+/* `sum` with the first `count` updates of a list, up to N, one after the other. All are loaded before the first is
+ * added. */
 template <u32 N> DEVICE value_t scatter_some(const scatter_args &p, const u32 *list, u32 count, i64 column, value_t sum)
 {
     value_t own[N];
@@ -274,7 +274,8 @@ DEVICE void scatter_note(const scatter_args &p, const i32 (&u)[URANK])
 #endif
 
 #if PHASE == SCATTER_OFFSETS
-/* A part of the list for place t: a warp takes those of its places together. All lanes come here. */
+/* Where the list of place t begins. A warp adds up its counts and takes one part of the array for all of them. All
+ * lanes come here. */
 DEVICE void scatter_offset(const scatter_args &p, u32 t)
 {
     u32 *const counts = (u32 *)p.winners;
@@ -290,7 +291,7 @@ DEVICE void scatter_offset(const scatter_args &p, u32 t)
 }
 #endif
 
-/* Four blocks: else the compiler saves registers, and loads one update after the other. */
+/* Four blocks a multiprocessor leave 128 registers a thread. With fewer the compiler loads one update after the other. */
 KERNEL void __launch_bounds__(SCATTER_BLOCK, 4) scatter(const __grid_constant__ scatter_args p)
 {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;

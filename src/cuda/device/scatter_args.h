@@ -8,9 +8,9 @@
 #define SCATTER_AXES 8
 #define SCATTER_BLOCK 128
 /* -DPHASE= */
-#define SCATTER_CLEAR 0
+#define SCATTER_WRITE 0
 #define SCATTER_FIND 1
-#define SCATTER_WRITE 2
+#define SCATTER_CLEAR 2
 #define SCATTER_OFFSETS 3
 #define SCATTER_LIST 4
 #define SCATTER_RANK 5
