@@ -313,7 +313,7 @@ static bool trial_at(const descent *d, const trial *x, uint32_t step, choice *ou
     return !swaps_equal(out, &now->now);
 }
 
-/* Keeps what is tried if it is faster. What cannot be bound or launched is not. */
+/* Keeps what is tried if it is faster. What cannot be bound or launched, or has no memory, is not. */
 static sinter_status try_one(descent *d, const trial *x, bool *is_taken)
 {
     program *p = NULL;
@@ -350,7 +350,7 @@ static sinter_status try_one(descent *d, const trial *x, bool *is_taken)
     }
     drop(d, p);
     forget(d, copies, addresses);
-    if (s == SINTER_OK || s == SINTER_INTERNAL || s == SINTER_UNSUPPORTED) return SINTER_OK;
+    if (s == SINTER_OK || s == SINTER_INTERNAL || s == SINTER_UNSUPPORTED || s == SINTER_NO_MEMORY) return SINTER_OK;
     *error = own;
     return s;
 }
@@ -470,27 +470,35 @@ static sinter_status problem_number(env *e, const problem *p, uint64_t *out)
     return has_failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
 }
 
-/* Memory for a value that the caller of a run would give. Values that run backwards are left alone. */
+/* Memory for a value that the caller of a run would give, of its size now: the bound of a size that data decide may be
+ * more than there is. Values that run backwards are left alone. */
 static sinter_status fill_address(descent *d, uint32_t value)
 {
     const context *c = d->c;
-    const engine_storage *at = context_storage(c, context_value(c, value)->storage);
-    if (d->address.at[value] || (at->kind != STORAGE_INPUT && at->kind != STORAGE_OUTPUT)) return SINTER_OK;
-    for (uint32_t k = 0; k < c->now->value[value].rank; k++)
-        if (c->now->value[value].stride[k] < 0) return SINTER_OK;
+    const storage_kind kind = (storage_kind)context_storage(c, context_value(c, value)->storage)->kind;
+    view v = c->now->value[value];
+    uintptr_t begin = 0, end = 0;
+    if (d->address.at[value] || (kind != STORAGE_INPUT && kind != STORAGE_OUTPUT)) return SINTER_OK;
+    for (uint32_t k = 0; k < v.rank; k++)
+        if (v.stride[k] < 0) return SINTER_OK;
+    v.data = NULL;
+    (void)view_span(&v, &begin, &end);
     weight_copy *w = VEC_PUSH(&d->a, &d->copy);
     if (!w) return FAIL_MEMORY(d->e, "inputs and outputs");
-    *w = (weight_copy){ .size = at->bound + 64, .input = UINT32_MAX };
+    *w = (weight_copy){ .size = end + 64, .input = UINT32_MAX };
     TRY(room(d, w->size, &w->at));
     d->address.at[value] = w->at;
     return SINTER_OK;
 }
 
-static bool has_address(const descent *d, const uint32_t *id, uint32_t count)
+static sinter_status fill_addresses(descent *d, const uint32_t *id, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (id[i] && !d->address.at[id[i]]) return false;
-    return true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!id[i]) continue;
+        TRY(fill_address(d, id[i]));
+        d->is_whole = d->is_whole && d->address.at[id[i]];
+    }
+    return SINTER_OK;
 }
 
 /* The engine's steps are those of the plan's regions, the main region's first. */
@@ -506,13 +514,12 @@ static sinter_status fill(descent *d, const run_item *item)
         if (!slot) return FAIL_MEMORY(d->e, "addresses");
         *slot = d->c->address[i];
     }
-    for (uint32_t i = 1; i < d->c->p->value_count; i++) TRY(fill_address(d, i));
     for (uint32_t i = 0; i < d->count; i++) {
         trial_step *x = &d->step[i];
         const uint32_t at = item->first + i;
         x->s = d->c->now->step[at];
-        d->is_whole =
-            d->is_whole && has_address(d, x->s.in_id, x->s.count_in) && has_address(d, x->s.out_id, x->s.count_out);
+        TRY(fill_addresses(d, x->s.in_id, x->s.count_in));
+        TRY(fill_addresses(d, x->s.out_id, x->s.count_out));
         if (at >= main->step.count) return FAIL(d->e, INTERNAL, "a program of other steps than the plan's");
         const plan_step *s = &p->step.at[main->step.at[at]];
         if (s->kernel != x->s.kernel || !swaps_on_device(s)) continue;

@@ -16,7 +16,8 @@
 enum { ROWS = 60, WIDE = 128, SWAPS = 64 };
 static const char path[] = "test_descent.timings", other_path[] = "test_descent.swapped";
 
-/* Three products, two of them of one weight, and a fourth whose result is an output as well. */
+/* Three products, two of them of one weight, the second's result an output as well. The output `t` is of a shape that
+ * the input `s` says: the bound of its bytes is more than any machine has. */
 static bytes model(void)
 {
     bytes g = { 0 };
@@ -25,8 +26,10 @@ static bytes model(void)
         w[i] = (float)((int)(i * 7 % 23) - 11) / 64;
         v[i] = (float)((int)(i * 5 % 19) - 9) / 64;
     }
-    const int64_t x[] = { ROWS, WIDE }, square[] = { WIDE, WIDE };
+    const int64_t x[] = { ROWS, WIDE }, square[] = { WIDE, WIDE }, four[] = { 4 },
+                  free[] = { INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN };
     bytes_put(&g, 11, onnx_value("x", 1, x, 2, ""));
+    bytes_put(&g, 11, onnx_value("s", 7, four, 1, ""));
     bytes_put(&g, 5, onnx_tensor_bytes("w", 1, square, 2, w, sizeof w));
     bytes_put(&g, 5, onnx_tensor_bytes("v", 1, square, 2, v, sizeof v));
     bytes_put(&g, 1, onnx_node_bytes("MatMul", "one", "x,w", "a"));
@@ -34,7 +37,10 @@ static bytes model(void)
     bytes_put(&g, 1, onnx_node_bytes("MatMul", "two", "b,v", "c"));
     bytes_put(&g, 1, onnx_node_bytes("Softmax", "", "c", "d"));
     bytes_put(&g, 1, onnx_node_bytes("MatMul", "three", "d,w", "y"));
+    bytes_put(&g, 1, onnx_node_bytes("Reshape", "shaped", "d,s", "r"));
+    bytes_put(&g, 1, onnx_node_bytes("Transpose", "turned", "r", "t"));
     bytes_put(&g, 12, onnx_value("y", 1, x, 2, ""));
+    bytes_put(&g, 12, onnx_value("t", 1, free, 4, ""));
     bytes_put(&g, 12, onnx_value("c", 1, x, 2, ""));
     return onnx_model_bytes(g, 18);
 }
@@ -53,15 +59,18 @@ static sinter_status build(const char *cache, bool only, sinter_buffer *out, sin
 static void run(const sinter_buffer *file, float *out)
 {
     static float x[ROWS * WIDE];
+    int64_t shape[] = { 2, ROWS / 2, 4, WIDE / 4 };
     sinter_engine *g = NULL;
     sinter_context *c = NULL;
     sinter_error error = { 0 };
     for (uint32_t i = 0; i < ROWS * WIDE; i++) x[i] = (float)((int)(i * 3 % 17) - 8) / 8;
     sinter_tensor t = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { ROWS, WIDE }, .data = x };
+    sinter_tensor sizes = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { 4 }, .data = shape };
     sinter_tensor y = { 0 }, mid = { 0 };
     sinter_status s = sinter_engine_load_memory(file->data, file->size, NULL, &g, &error);
     if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, &error);
     if (s == SINTER_OK) s = sinter_context_set_input(c, "x", &t, &error);
+    if (s == SINTER_OK) s = sinter_context_set_input(c, "s", &sizes, &error);
     if (s == SINTER_OK) s = sinter_context_run(c, &error);
     if (s == SINTER_OK) s = sinter_context_output(c, "y", &y, &error);
     if (s == SINTER_OK) s = sinter_context_output(c, "c", &mid, &error);
