@@ -25,6 +25,7 @@ def install():
     from . import _library, _shim_cudart, _shim_pycuda, tensorrt
     plugin_library = types.ModuleType("tensorrt.plugin._lib")
     plugin_library.QDP_REGISTRY = tensorrt.plugin.ById()
+    plugin_library.__spec__ = importlib.machinery.ModuleSpec("tensorrt.plugin._lib", None)
     for name in ("tensorrt", "tensorrt_bindings", "tensorrt_dispatch", "tensorrt_lean"):
         sys.modules[name] = sys.modules[name + ".tensorrt"] = tensorrt
         sys.modules[name + ".plugin"], sys.modules[name + ".plugin._lib"] = tensorrt.plugin, plugin_library
@@ -45,8 +46,8 @@ def install():
             sys.modules.update(made)
             AbsentModules.TOPS.add(top)
             versions.update(module.VERSIONS)
-    if AbsentModules.TOPS and AbsentModules not in sys.meta_path:
-        sys.meta_path.insert(0, AbsentModules)
+    if AbsentModules.TOPS and not any(isinstance(finder, AbsentModules) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AbsentModules())
     sys.meta_path = [finder for finder in sys.meta_path if not isinstance(finder, Versions)] + [Versions(versions)]
     open_libraries(tensorrt.__version__)
     if is_host():
@@ -129,9 +130,8 @@ class AbsentModules(importlib.abc.MetaPathFinder):
     """Says why a module of pycuda or cuda is not there."""
     TOPS = set()                    # whose modules are sinter's
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] in cls.TOPS:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.TOPS:
             raise ModuleNotFoundError(f"{name} is not there where engines run on the CPU (sinter.shim): memory, copies, streams and events "
                                       "are; CUDA kernels need a GPU", name=name)
         return None

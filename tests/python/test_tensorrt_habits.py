@@ -2,6 +2,8 @@
 """sinter.tensorrt: what published scripts rely on beside results: names that nobody gave, what dir() lists, texts that are printed
 and taken apart, codes of errors."""
 import os
+import subprocess
+import sys
 
 import numpy as np
 import rig
@@ -782,6 +784,27 @@ def test_settings_that_change_nothing():
                                ("engine_capability", trt.EngineCapability.DLA_STANDALONE, "no DLA"),
                                ("runtime_platform", trt.RuntimePlatform.WINDOWS_AMD64, "build on the system")):
         assert build(name, value) is None and [s for s, text in said if words in text] == [trt.Logger.ERROR], (name, said)
+
+
+def test_members_of_enums_are_true():
+    """`dtype if dtype else ...` is what scripts write for `dtype is not None`, and FLOAT is 0."""
+    for name, kind in vars(trt).items():
+        if isinstance(kind, type) and issubclass(kind, sinter.tensorrt._names.Enum):
+            assert all(kind), name
+
+
+def test_modules_are_found():
+    """With the names of upstream's modules taken, Python's machinery of imports works on."""
+    script = rig.FOLDER / "modules.py"
+    script.write_text("""
+import importlib.util
+importlib.invalidate_caches()
+for name in ("tensorrt", "tensorrt.plugin", "tensorrt.plugin._lib", "tensorrt_libs", "pycuda", "cuda"):
+    assert importlib.util.find_spec(name) is not None, name
+print("done")
+""")
+    done = subprocess.run([sys.executable, "-m", "sinter.shim", str(script)], capture_output=True, text=True)
+    assert done.stdout == "done\n", done.stdout + done.stderr
 
 
 rig.main(__name__)

@@ -8,13 +8,16 @@ import enum
 
 
 class Enum(enum.IntEnum):
-    """Prints as upstream's enums do."""
+    """Prints as upstream's enums do, and like those is true whatever its value: `dtype or default` keeps FLOAT, which is 0."""
 
     def __str__(self):
         return f"{type(self).__name__}.{self.name}"
 
     def __repr__(self):
         return f"<{type(self).__name__}.{self.name}: {int(self)}>"
+
+    def __bool__(self):
+        return True
 
     __format__ = enum.Enum.__format__
 
