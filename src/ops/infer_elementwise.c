@@ -200,14 +200,28 @@ static dim value_compare(const infer_ctx *c, dim a, dim b)
     return DIM_NONE;
 }
 
+static dim negated(dim_table *t, dim d)
+{
+    return dim_sub(t, dim_const(t, 0), d);
+}
+
 static dim value_div(const infer_ctx *c, dim a, dim b)
 {
+    dim_table *t = c->dims;
     dim out;
-    if (dim_is(c->dims, b, 0)) return DIM_NONE;
-    if (dim_divide_exact(c->dims, a, b, &out)) return out;
-    /* Truncation is the floor where nothing is negative. */
-    const bool is_natural = dim_range_of(c->dims, a).min >= 0 && dim_range_of(c->dims, b).min >= 0;
-    return is_natural ? dim_floordiv(c->dims, a, b) : DIM_NONE;
+    if (dim_is(t, b, 0)) return DIM_NONE;
+    if (dim_divide_exact(t, a, b, &out)) return out;
+    if (dim_range_of(t, b).max < 0) {
+        a = negated(t, a);
+        b = negated(t, b);
+        if (a == DIM_NONE || b == DIM_NONE) return DIM_NONE;
+    }
+    const dim_range from = dim_range_of(t, a), by = dim_range_of(t, b);
+    if (by.min < 0) return DIM_NONE;
+    /* Truncation is the floor where nothing is negative; below zero it is that of the opposite number. */
+    if (from.min >= 0) return dim_floordiv(t, a, b);
+    const dim zero = dim_const(t, 0), below = dim_floordiv(t, dim_max(t, negated(t, a), zero), b);
+    return from.max <= 0 ? negated(t, below) : dim_sub(t, dim_floordiv(t, dim_max(t, a, zero), b), below);
 }
 
 static dim value_mod(const infer_ctx *c, dim a, dim b)

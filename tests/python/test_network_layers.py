@@ -163,4 +163,40 @@ def test_random_networks():
             raise
 
 
+def test_arithmetic_of_sizes():
+    """What integer arithmetic makes of a shape, negative numbers too, is known as soon as the shape is."""
+    functions = {"SUM": np.add, "SUB": np.subtract, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
+                 "FLOOR_DIV": np.floor_divide, "DIV": lambda a, b: np.trunc(a / b).astype("i8")}
+    for seed in range(20 * SCALE):
+        rng, builder = np.random.default_rng(seed), trt.Builder(QUIET)
+        network = builder.create_network()
+        x, steps = network.add_input("x", trt.float32, (-1, -1)), []
+        shape = network.add_shape(x).get_output(0)
+
+        def step(tensor, name, other):
+            steps.append((name, other))
+            constant = network.add_constant((len(other),), np.array(other, "i8")).get_output(0)
+            return network.add_elementwise(tensor, constant, trt.ElementWiseOperation[name]).get_output(0)
+        sizes = shape
+        for name in rng.choice(list(functions), 4):
+            low = 1 if name.endswith("DIV") else -9
+            other = rng.integers(low, 9, rng.integers(1, 3))
+            sizes = step(sizes, name, other * (rng.choice([-1, 1]) if low == 1 else 1))
+        layer = network.add_slice(x, (0, 0), (), (1, 1))
+        layer.set_input(2, step(step(sizes, "MIN", [7]), "MAX", [0]))
+        layer.mode = trt.SampleMode.FILL
+        network.mark_output(layer.get_output(0))
+        profile, config = builder.create_optimization_profile(), builder.create_builder_config()
+        profile.set_shape("x", (1, 1), (4, 6), (20, 20))
+        config.add_optimization_profile(profile)
+        engine = builder.build_engine_with_config(network, config)
+        context = engine.create_execution_context()
+        for given in ((1, 1), (4, 6), (20, 3), (7, 20)):
+            wanted = np.array(given)
+            for name, other in steps:
+                wanted = functions[name](wanted, other)
+            assert context.set_input_shape("x", given)
+            assert tuple(context.get_tensor_shape(engine.get_tensor_name(1))) == tuple(wanted), (seed, given, steps)
+
+
 rig.main(__name__)

@@ -209,7 +209,9 @@ static void known_values(void)
     known(OP_add, "N", "3", "N+3");
     known(OP_mul, "N+1", "2", "2*N+2");
     known(OP_div, "N", "2", "floordiv(N,2)");
-    known(OP_div, "N-3", "2", "?");
+    known(OP_div, "N-3", "2", "-floordiv(max(0,-N+3),2)+floordiv(max(N-3,0),2)"); /* towards zero on either side */
+    known(OP_div, "-N", "2", "-floordiv(N,2)");
+    known(OP_div, "N", "-2", "-floordiv(N,2)");
     known(OP_div, "4*N-8", "4", "N-2");
     known(OP_div, "-7", "2", "-3");
     known(OP_div, "N", "0", "?");
