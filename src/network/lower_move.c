@@ -374,4 +374,13 @@ void lower_resize(network_call *n)
         network_attr_int("exclude_outside", network_int(n, "exclude_outside")),
     };
     n->c.out[0] = network_op(n, "Resize", a, COUNT_OF(a), in, 4);
+    if (!in[2] || network_int(n, "coordinate_transformation") != SINTER_COORDINATE_ALIGN_CORNERS) return;
+    /* The last element of the output lies on the last of the input. ONNX has it at scale * size - 1, which may be a
+     * fraction, so that the sizes are given instead of the scales. */
+    dim made[SINTER_RANK_MAX];
+    const uint32_t made_rank = call_shape(&n->c, n->c.out[0], made);
+    if (n->c.b.status) return;
+    in[2] = 0;
+    in[3] = build_sizes(&n->c.b, made, made_rank, false);
+    n->c.out[0] = network_op(n, "Resize", a, COUNT_OF(a), in, 4);
 }

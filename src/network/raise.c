@@ -545,7 +545,11 @@ static sinter_layer *raise_resize(raising *r)
     const bool is_known = has_sizes && raise_known_ints(r, 3, &size);
     if (has_scales == has_sizes || (is_known && size.count != rank)) return NULL;
     if (has_scales && (!known(r, 2, &v) || v.dtype != SINTER_DTYPE_F32 || view_count(&v) != rank)) return NULL;
-    for (uint32_t i = 0; has_scales && i < rank; i++) scale[i] = dtype_load_f64(v.dtype, v.data, i);
+    for (uint32_t i = 0; has_scales && i < rank; i++) {
+        scale[i] = dtype_load_f64(v.dtype, v.data, i);
+        /* ONNX's last element may lie between two; a layer's is the last of the input. */
+        if (!where && scale[i] != floor(scale[i])) return NULL;
+    }
     sinter_network_tensor *in[2] = { raise_tensor(r, 0), has_sizes && !is_known ? raise_tensor(r, 3) : NULL };
     sinter_layer *layer =
         r->is_wrong ? NULL : network_make(r->s->net, r->s->e, SINTER_LAYER_RESIZE, in, in[1] ? 2 : 1, 0);

@@ -363,7 +363,9 @@ def resize(r):
     x, v = r.smooth(1, r.int(1, 2), *r.dims(2, 2, 4))
     mode, rule = r.pick("NEAREST", "LINEAR"), r.pick("ALIGN_CORNERS", "ASYMMETRIC", "HALF_PIXEL")
     factors = (1, 1, r.pick(1, 2, 4), r.pick(2, 3)) if r.int(0, 7) else (1,) * 4
-    new, layer = tuple(d * f for d, f in zip(v.shape, factors)), r.net.add_resize(x)
+    if (mode, rule) == ("LINEAR", "ALIGN_CORNERS") and r.int(0, 1):         # the corners meet, whatever is cut off
+        factors = 1, 1, r.pick(0.5, 1.5, 1.75), r.pick(1.25, 2.5)
+    new, layer = tuple(int(d * f) for d, f in zip(v.shape, factors)), r.net.add_resize(x)
     if max(factors) == 1:               # neither sizes nor scales: nothing is resized
         pass
     elif r.int(0, 1):
