@@ -116,7 +116,10 @@ static double position(const record *r, uint32_t axis, int64_t i)
     case resize_coordinate_asymmetric: return from;
     case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : half;
     case resize_coordinate_pytorch_half_pixel: return r->out[axis] > 1 ? half - 0.5 : 0;
-    case resize_coordinate_half_pixel_symmetric: return width / 2 * (1 - (double)r->out[axis] / wanted) + half - 0.5;
+    case resize_coordinate_half_pixel_symmetric: {
+        const double at = width / 2 * (1 - (double)r->out[axis] / wanted) + (x + 0.5) / scale - 0.5;
+        return r->is_nearest ? resize_place(at) : at;
+    }
     default: return half - 0.5;
     }
 }

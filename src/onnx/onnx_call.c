@@ -137,6 +137,14 @@ bool call_is_empty(const onnx_call *c, ir_value_id list)
     return call_rank(c, list) == 1 && call_size(c, list, 0, &length) && !length;
 }
 
+ir_value_id call_of_length(onnx_call *c, ir_value_id list, uint32_t want)
+{
+    int64_t length;
+    if (c->b.status || !list || call_rank(c, list) != 1 || call_size(c, list, 0, &length)) return list;
+    const dim d = call_k(c, want);
+    return build_shaped(&c->b, list, &d, 1);
+}
+
 static bool const_view(onnx_call *c, ir_value_id v, const char *what, uint32_t max, view *out)
 {
     if (c->b.status) return false;
@@ -207,6 +215,8 @@ static bool bound_late(onnx_call *c, ir_value_id v, const char *what, dim bound,
     if (call_known(c, v, out, max, count)) return true;
     if (c->b.status) return false;
     int64_t length = 1;
+    if (max == 1) v = call_of_length(c, v, 1);
+    if (c->b.status) return false;
     const ir_value *x = ir_value_at(c->b.g, v);
     if (!dtype_is_int(x->dtype) || x->rank > 1) {
         REJECT(c, INVALID_MODEL, "%s has type %s and rank %u; a list of integers is wanted", what,

@@ -52,6 +52,8 @@ bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out); 
 bool call_is_empty(const onnx_call *c, ir_value_id list);                   /* known to have no elements */
 /* An input whose last axis has real and imaginary parts: two, as it is made where only a run can tell. */
 ir_value_id call_pairs(onnx_call *c, uint32_t input);
+/* A list that has to have `want` elements, with that length where only the run knows one; the run checks it. */
+ir_value_id call_of_length(onnx_call *c, ir_value_id list, uint32_t want);
 /* Constant elements of any integer (float) type; rejects with the input's name where they are unknown or more than
  * `max`. Integers of an empty list are known, constant or not. */
 bool call_const_ints(onnx_call *c, ir_value_id v, const char *what, int64_t *out, uint32_t max, uint32_t *count);

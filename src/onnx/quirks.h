@@ -97,6 +97,7 @@ ir_value_id quirk_reshape_late(onnx_call *c, ir_value_id x, ir_value_id shape, u
  * [rank] of the values that the axes have, and of `others` where an axis is not among them. */
 bool        quirk_axes_late(onnx_call *c, ir_value_id axes);
 ir_value_id quirk_not_empty(onnx_call *c, ir_value_id x, uint32_t axis); /* an axis of size 0 gets an element, 0 */
+ir_value_id quirk_axis_counted(onnx_call *c, ir_value_id axis, uint32_t rank);  /* one axis, from 0; i64 [1] */
 uint32_t    quirk_axes_count(onnx_call *c, ir_value_id axes, uint32_t rank);
 ir_value_id quirk_axes_spread(onnx_call *c, ir_value_id axes, uint32_t rank, ir_value_id values, int64_t others);
 ir_value_id quirk_squeeze_late(onnx_call *c, ir_value_id x, ir_value_id axes);
@@ -126,6 +127,18 @@ typedef struct quirk_blocks {
     sinter_dtype type, scale_type;
 } quirk_blocks;
 void        quirk_dynamic_blocks(onnx_call *c, ir_value_id x, ir_value_id second, const quirk_blocks *how);
+/* x resized by the op, to sizes, and by these scales; NULL: by those that the sizes say. */
+ir_value_id quirk_resize(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale);
+/* quirks_scale.c. x resized by scales that are values, scalars of f64; 0: the axis stays as it is. low and high: of a
+ * box, with tf_crop_and_resize. is_apart: the new sizes are not those that the scales make. is_upsample: the nearest
+ * element is the one before a place, or the one behind it along an axis that shrinks. */
+typedef struct quirk_scales {
+    dim size[SINTER_RANK_MAX];
+    ir_value_id scale[SINTER_RANK_MAX], low[SINTER_RANK_MAX], high[SINTER_RANK_MAX];
+    bool is_apart, is_upsample;
+} quirk_scales;
+ir_value_id quirk_resize_scaled(onnx_call *c, ir_value_id x, attrs_resize *a, const quirk_scales *s);
+ir_value_id quirk_size_real(onnx_call *c, dim size); /* f64, a scalar */
 /* quirks_crop.c. Resize with tf_crop_and_resize, and a roi that is computed while the model runs: true where it became
  * out[0]. It has to be linear, of an image [N, C, H, W] of f32, or of the roi's type, whose axes 0 and 1 are kept, to
  * sizes that are known. */

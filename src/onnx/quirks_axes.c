@@ -35,6 +35,18 @@ uint32_t quirk_axes_count(onnx_call *c, ir_value_id axes, uint32_t rank)
     return c->b.status ? 0 : (uint32_t)length;
 }
 
+ir_value_id quirk_axis_counted(onnx_call *c, ir_value_id axis, uint32_t rank)
+{
+    ir_builder *b = &c->b;
+    const dim one = call_k(c, 1);
+    const ir_value_id at = build_shaped(b, build_typed(b, axis, SINTER_DTYPE_I64), &one, 1),
+                      zero = build_scalar_i64(b, SINTER_DTYPE_I64, 0),
+                      all = build_scalar_i64(b, SINTER_DTYPE_I64, rank), is_back = build_lt(b, at, zero),
+                      y = build_where(b, is_back, build_add(b, at, all), at), fits = build_ge(b, y, zero);
+    quirk_guard(c, build_and(b, fits, build_lt(b, y, all)), true, GUARD_AXES);
+    return y;
+}
+
 ir_value_id quirk_axes_spread(onnx_call *c, ir_value_id axes, uint32_t rank, ir_value_id values, int64_t others)
 {
     const dim length = call_k(c, quirk_axes_count(c, axes, rank));

@@ -109,7 +109,12 @@ void convert_expand_dims(onnx_call *c)
     int64_t axis = 0;
     uint32_t count = 0;
     if (!call_in(c, 0) || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
-    if (c->b.status || !call_const_ints(c, call_in(c, 1), "the axis", &axis, 1, &count)) return;
+    if (c->b.status) return;
+    if (quirk_axes_late(c, call_in(c, 1))) {
+        c->out[0] = quirk_unsqueeze_late(c, call_in(c, 0), build_shaped(&c->b, call_in(c, 1), NULL, 0));
+        return;
+    }
+    if (!call_const_ints(c, call_in(c, 1), "the axis", &axis, 1, &count)) return;
     if (count != 1) REJECT(c, INVALID_MODEL, "the axis is not one number");
     axis = call_axis(c, axis, call_rank(c, call_in(c, 0)) + 1);
     if (!c->b.status) c->out[0] = build_unsqueezed(&c->b, call_in(c, 0), (uint32_t)axis);

@@ -7,30 +7,29 @@
 #include <math.h>
 #include <string.h>
 
-/* Places from `low` to `high` of each box, [R, count], from -1 at the first pixel's centre to 1 at the last one's. */
-static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_t high, int64_t count)
+/* Places from `low` to `high` of each box, [R, size], from -1 at the first pixel's centre to 1 at the last one's. */
+static ir_value_id places(onnx_call *c, ir_value_id boxes, uint32_t low, uint32_t high, dim size)
 {
-    float *at = ARENA_NEW(&c->b.g->a, float, (size_t)count);
-    if (!at) c->b.status = FAIL_MEMORY(c->e, "the graph");
-    if (c->b.status) return 0;
-    for (int64_t i = 0; i < count; i++) at[i] = count > 1 ? (float)((double)i / (double)(count - 1)) : 0.5F;
-    const sinter_dtype type = call_type(c, boxes);
-    const ir_value_id from = build_part(&c->b, boxes, 1, call_k(c, low), 1, call_k(c, 1)),
-                      to = build_part(&c->b, boxes, 1, call_k(c, high), 1, call_k(c, 1)),
-                      span = build_sub(&c->b, to, from),
-                      part = build_typed(&c->b, quirk_reals(c, at, (uint32_t)count, 1), type);
-    const ir_value_id place = build_add(&c->b, from, build_mul(&c->b, span, part));
-    const ir_value_id twice = build_add(&c->b, place, place);
-    return build_sub(&c->b, twice, build_scalar_like(&c->b, place, 1));
+    ir_builder *b = &c->b;
+    const sinter_dtype f64 = SINTER_DTYPE_F64, type = call_type(c, boxes);
+    const ir_value_id one = build_scalar(b, f64, 1), number = build_typed(b, build_iota(b, size), f64),
+                      last = build_sub(b, quirk_size_real(c, size), one), is_one = build_lt(b, last, one),
+                      middle = build_scalar(b, f64, 0.5),
+                      at = build_where(b, is_one, middle, build_div(b, number, build_max(b, last, one)));
+    const ir_value_id from = build_part(b, boxes, 1, call_k(c, low), 1, call_k(c, 1)),
+                      to = build_part(b, boxes, 1, call_k(c, high), 1, call_k(c, 1)), span = build_sub(b, to, from),
+                      part = build_typed(b, build_typed(b, at, SINTER_DTYPE_F32), type);
+    const ir_value_id place = build_add(b, from, build_mul(b, span, part)), twice = build_add(b, place, place);
+    return build_sub(b, twice, build_scalar_like(b, place, 1));
 }
 
 /* image [N, C, H, W] inside boxes [N or 1, 4] of (y, x, y, x), counted from 0 at the first pixel's centre to 1 at the
  * last one's, at size[0] × size[1] points; points outside the image are `outside`. */
-static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, dim n, const int64_t *size,
-                           double outside, resize_mode mode)
+static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, dim n, const dim *size, double outside,
+                           resize_mode mode)
 {
     const ir_value_id high = places(c, boxes, 0, 2, size[0]), wide = places(c, boxes, 1, 3, size[1]);
-    const dim full[4] = { n, call_k(c, size[0]), call_k(c, size[1]), call_k(c, 1) };
+    const dim full[4] = { n, size[0], size[1], call_k(c, 1) };
     ir_value_id grid[2] = { build_unsqueezed(&c->b, build_unsqueezed(&c->b, wide, 1), 3) };
     grid[1] = build_unsqueezed(&c->b, build_unsqueezed(&c->b, high, 2), 3);
     for (uint32_t i = 0; i < 2; i++) grid[i] = build_expanded(&c->b, grid[i], full, 4);
@@ -50,14 +49,19 @@ static ir_value_id cropped(onnx_call *c, ir_value_id image, ir_value_id boxes, d
     return build_where(&c->b, inside, y, build_scalar_like(&c->b, y, outside));
 }
 
-static bool size_fits(const int64_t *size)
+static bool size_fits(const onnx_call *c, const dim *size)
 {
-    return size[0] >= 1 && size[1] >= 1 && size[0] <= 1 << 20 && size[1] <= 1 << 20;
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t known = 1;
+        (void)dim_is_const(c->b.g->dims, size[i], &known);
+        if (known < 1 || known > 1 << 20) return false;
+    }
+    return true;
 }
 
 void convert_crop_and_resize(onnx_call *c)
 {
-    int64_t size[2] = { 0 };
+    dim size[2] = { 0 };
     uint32_t count = 0;
     const ir_value_id x = call_in(c, 0), boxes = call_in(c, 1);
     const char *mode = call_text(c, "mode", "bilinear");
@@ -65,8 +69,9 @@ void convert_crop_and_resize(onnx_call *c)
         if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     const bool is_nearest = strcmp(mode, "nearest") == 0;
     if (!is_nearest && strcmp(mode, "bilinear") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
-    if (c->b.status || !call_const_ints(c, call_in(c, 3), "crop_size", size, 2, &count)) return;
-    if (count != 2 || !size_fits(size) || call_rank(c, x) != 4 || call_rank(c, boxes) != 2 ||
+    const ir_value_id list = call_of_length(c, call_in(c, 3), 2);
+    if (c->b.status || !call_sizes(c, list, "crop_size", DIM_NONE, size, 2, &count)) return;
+    if (count != 2 || !size_fits(c, size) || call_rank(c, x) != 4 || call_rank(c, boxes) != 2 ||
         !infer_agree(c->b.g->dims, call_dim(c, boxes, 1), call_k(c, 4)))
         REJECT(c, INVALID_MODEL, "boxes of rank %u in an image of rank %u", call_rank(c, boxes), call_rank(c, x));
     if (c->b.status) return;
@@ -158,7 +163,7 @@ bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
 {
     const ir_value_id x = call_in(c, 0), roi = call_in(c, 1), sizes = call_in(c, 3);
     dim given[SINTER_RANK_MAX], part_dim[2] = { call_k(c, 1), call_k(c, 4) };
-    int64_t size[2] = { 0 };
+    dim size[2] = { 0 };
     uint32_t count = 0, found = 0;
     ir_value_id box[4];
     const sinter_dtype type = call_type(c, x);
@@ -174,12 +179,12 @@ bool quirk_crop_late(onnx_call *c, const attrs_resize *a, const attr_ints *axes)
                 return false;
             continue;
         }
-        if (!dim_is_const(c->b.g->dims, given[i], &size[axis - 2])) return false;
+        size[axis - 2] = given[i];
         box[axis - 2] = build_part(&c->b, roi, 0, call_k(c, i), 1, call_k(c, 1));
         box[axis] = build_part(&c->b, roi, 0, call_k(c, (int64_t)count + i), 1, call_k(c, 1));
         found |= 1U << (axis - 2);
     }
-    if (found != 3 || !size_fits(size)) return false;
+    if (found != 3 || !size_fits(c, size)) return false;
     const ir_value_id list = build_concat(&c->b, box, 4, &(attrs_concat){ .axis = 0 }),
                       boxes = build_shaped(&c->b, build_typed(&c->b, list, type), part_dim, 2);
     c->out[0] = cropped(c, x, boxes, call_dim(c, x, 0), size, a->extrapolation, resize_mode_linear);

@@ -12,37 +12,17 @@ static int64_t item_of(onnx_call *c, const char *name, const char *given, const 
     return 0;
 }
 
-/* floor(d * scale) as an expression: scale as the nearest fraction with a small denominator. */
-static dim scaled(onnx_call *c, dim d, double scale)
-{
-    dim_table *t = c->b.g->dims;
-    int64_t size = 0;
-    if (!(scale > 0) || scale > 1e6) {
-        REJECT(c, INVALID_MODEL, "a scale of %g", scale);
-        return d;
-    }
-    if (dim_is_const(t, d, &size) && size < INT32_MAX)
-        return call_k(c, (int64_t)floor((double)(float)((double)size * scale)));
-    for (int64_t q = 1; q <= 64; q++) {
-        const double p = nearbyint(scale * (double)q);
-        if (p >= 1 && (float)(p / (double)q) == (float)scale)
-            return dim_floordiv(t, dim_mul(t, d, call_k(c, (int64_t)p)), call_k(c, q));
-    }
-    REJECT(c, UNSUPPORTED, "a scale of %g on a size that is not known", scale);
-    return d;
-}
-
 /* Kernels resize all axes but the first two, images and channels. Where others keep their size, since channels lie last
  * or there are none, these are put first, behind axes of one element where they are less than two. */
-static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale,
-                        uint32_t rank, bool has_scale)
+ir_value_id quirk_resize(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale)
 {
+    const bool has_scale = scale != NULL;
     enum { LEAD = 2, RANK_MAX = LEAD + 3 };
     int64_t perm[SINTER_RANK_MAX], back[SINTER_RANK_MAX];
     dim from[SINTER_RANK_MAX] = { 0 }, in[SINTER_RANK_MAX], out[SINTER_RANK_MAX];
     double by[SINTER_RANK_MAX];
     uint32_t kept = 0, n = 0, first = 0;
-    (void)call_shape(c, x, from);
+    const uint32_t rank = call_shape(c, x, from);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < rank; i++) {
             const bool is_kept = from[i] == size[i] && (!has_scale || scale[i] == 1);
@@ -73,7 +53,7 @@ static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim 
     for (uint32_t i = 0; has_scale && i < n; i++) a->scale.at[i] = by[i];
     ir_value_id y = build_resize(&c->b, x, a);
     if (turns) y = build_permuted(&c->b, build_shaped(&c->b, y, out + lead, rank), back, rank);
-    c->out[0] = y;
+    return y;
 }
 
 /* ---- scales ---- */
@@ -83,78 +63,87 @@ typedef struct scales {
     bool is_late[SINTER_RANK_MAX], any_late; /* computed while the model runs */
 } scales;
 
-/* Does a value follow from constants and the sizes of other values alone? */
-static bool is_of_sizes(const onnx_call *c, ir_value_id v, uint32_t *budget)
-{
-    const ir_node_id maker = ir_value_at(c->b.g, v)->producer;
-    if (ir_is_const(c->b.g, v)) return true;
-    if (!maker || !*budget) return false;
-    (*budget)--;
-    const ir_node *n = ir_node_at(c->b.g, maker);
-    for (uint32_t i = 0; i < n->count_in; i++)
-        if (n->in[i] && !is_of_sizes(c, n->in[i], budget)) return false;
-    return true;
-}
-
-/* Reads a list of scales; where it is a concatenation, the constant parts of it are known. */
-static void scales_read(onnx_call *c, ir_value_id v, scales *out)
+/* Reads a list of `want` scales; where it is a concatenation, the constant parts of it are known. */
+static void scales_read(onnx_call *c, ir_value_id v, uint32_t want, scales *out)
 {
     *out = (scales){ 0 };
     view w;
-    int64_t length = 0;
-    if (c->b.status) return;
-    if (!call_size(c, v, 0, &length) || call_rank(c, v) != 1 || length > SINTER_RANK_MAX)
-        REJECT(c, UNSUPPORTED, "the list of scales has a length that is not known, or over %d", (int)SINTER_RANK_MAX);
     if (c->b.status) return;
     const ir_node *maker = ir_node_at(c->b.g, ir_value_at(c->b.g, v)->producer);
-    const bool is_joined = !ir_const_view(c->b.g, v, &w) && maker->op == OP_concat;
+    bool is_joined = !ir_const_view(c->b.g, v, &w) && maker->op == OP_concat;
+    int64_t length = 0, count = 0;
+    if (call_rank(c, v) != 1 || (call_size(c, v, 0, &length) && length != want))
+        REJECT(c, INVALID_MODEL, "the list of scales has %lld elements and rank %u; a list of %u is wanted",
+               (long long)length, call_rank(c, v), want);
+    for (uint32_t i = 0; is_joined && i < maker->count_in; i++) is_joined = call_size(c, maker->in[i], 0, &count);
     for (uint32_t i = 0; i < (is_joined ? maker->count_in : 1); i++) {
         const ir_value_id part = is_joined ? maker->in[i] : v;
         const bool is_known = ir_const_view(c->b.g, part, &w) && ir_look(c->b.g, part);
-        uint32_t budget = 64; /* nodes that are looked at */
-        if (!is_known && !is_of_sizes(c, part, &budget))
-            REJECT(c, UNSUPPORTED,
-                   "the list of scales is computed from data while the model runs; a constant is wanted");
-        int64_t count = 0;
-        if (!call_size(c, part, 0, &count)) count = 0;
-        for (int64_t k = 0; k < count && out->count < (uint32_t)length; k++, out->count++) {
+        if (!is_joined) count = want;
+        else if (!call_size(c, part, 0, &count)) count = 0;
+        for (int64_t k = 0; k < count && out->count < want; k++, out->count++) {
             out->is_late[out->count] = !is_known;
             out->any_late = out->any_late || !is_known;
             if (is_known) out->at[out->count] = view_load_f64(&w, k * w.stride[0]);
         }
     }
-    if (out->count != (uint32_t)length)
-        REJECT(c, UNSUPPORTED, "parts of the list of scales have lengths that are not known");
 }
 
-/* The size that scale i of a list makes of an axis, where the run computes that scale. The run fails where the product
- * is no whole number: then the scale says more than the two sizes do. */
-static dim scaled_late(onnx_call *c, ir_value_id list, uint32_t i, dim size)
+/* Element i of a list, as a scalar of f64. */
+static ir_value_id real_at(onnx_call *c, ir_value_id list, uint32_t i)
 {
-    dim d = size;
+    const ir_value_id one = build_part(&c->b, list, 0, call_k(c, i), 1, call_k(c, 1));
+    return build_typed(&c->b, build_shaped(&c->b, one, NULL, 0), SINTER_DTYPE_F64);
+}
+
+/* floor(value) as a size that the run binds. */
+static dim size_bound(onnx_call *c, ir_value_id value)
+{
+    dim d = DIM_NONE;
     uint32_t count = 0;
-    const ir_value_id one =
-        build_typed(&c->b, build_part(&c->b, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_F32);
-    const ir_value_id have = build_typed(&c->b, build_sizes(&c->b, &size, 1, false), SINTER_DTYPE_F32);
-    const ir_value_id product = build_mul(&c->b, have, one);
-    const ir_value_id whole = build_floor(&c->b, product);
-    call_sizes(c, build_typed(&c->b, whole, SINTER_DTYPE_I64), "a scaled size", DIM_NONE, &d, 1, &count);
-    quirk_guard(c, build_eq(&c->b, product, whole), true, GUARD_SCALE);
+    call_sizes(c, build_typed(&c->b, build_floor(&c->b, value), SINTER_DTYPE_I64), "a scaled size", DIM_NONE, &d, 1,
+               &count);
     return d;
 }
 
-/* Sizes by scales of which the run computes some. The others have to be whole, so that the sizes say all. */
-static void sizes_late(onnx_call *c, ir_value_id list, const scales *s, const int64_t *axis, dim *size)
+/* The size that a scale makes of an axis, where only the run knows. The product is one of f32, as `scaled` has it. */
+static dim size_late(onnx_call *c, dim size, ir_value_id scale)
 {
+    const ir_value_id product = build_mul(&c->b, quirk_size_real(c, size), scale);
+    return size_bound(c, build_typed(&c->b, product, SINTER_DTYPE_F32));
+}
+
+/* floor(d * scale) as an expression: scale as the nearest fraction with a small denominator; else
+ * the run computes the product. */
+static dim scaled(onnx_call *c, dim d, double scale)
+{
+    dim_table *t = c->b.g->dims;
+    int64_t size = 0;
+    if (!(scale > 0) || scale > 1e6) {
+        REJECT(c, INVALID_MODEL, "a scale of %g", scale);
+        return d;
+    }
+    if (dim_is_const(t, d, &size) && size < INT32_MAX)
+        return call_k(c, (int64_t)floor((double)(float)((double)size * scale)));
+    for (int64_t q = 1; q <= 64; q++) {
+        const double p = nearbyint(scale * (double)q);
+        if (p >= 1 && (float)(p / (double)q) == (float)scale)
+            return dim_floordiv(t, dim_mul(t, d, call_k(c, (int64_t)p)), call_k(c, q));
+    }
+    return size_late(c, d, build_scalar(&c->b, SINTER_DTYPE_F64, scale));
+}
+
+/* Sizes by scales of which the run computes some, and the scales as values; 0 where an axis stays as it is. */
+static void sizes_late(onnx_call *c, ir_value_id list, const scales *s, const int64_t *axis, quirk_scales *out)
+{
+    const dim want = call_k(c, s->count);
+    list = build_shaped(&c->b, list, &want, 1);
     for (uint32_t i = 0; i < s->count && !c->b.status; i++) {
-        dim *d = &size[axis[i]];
-        if (s->is_late[i]) {
-            *d = scaled_late(c, list, i, *d);
-        } else if (s->at[i] == floor(s->at[i])) {
-            *d = scaled(c, *d, s->at[i]);
-        } else {
-            REJECT(c, UNSUPPORTED, "the scale %g beside scales that are computed while the model runs", s->at[i]);
-        }
+        dim *d = &out->size[axis[i]];
+        if (!s->is_late[i] && s->at[i] == 1) continue;
+        const ir_value_id scale = s->is_late[i] ? real_at(c, list, i) : build_scalar(&c->b, SINTER_DTYPE_F64, s->at[i]);
+        out->scale[axis[i]] = scale;
+        *d = s->is_late[i] ? size_late(c, *d, scale) : scaled(c, *d, s->at[i]);
     }
 }
 
@@ -179,8 +168,8 @@ static bool shrink_first(onnx_call *c, ir_value_id *x, const dim *size, double *
     a->mode = resize_mode_nearest;
     a->coordinate = resize_coordinate_asymmetric;
     a->nearest = resize_nearest_ceil;
-    resize_emit(c, *x, a, first, by, rank, true);
-    *x = c->out[0];
+    *x = quirk_resize(c, *x, a, first, by);
+    c->out[0] = *x;
     return !grows;
 }
 
@@ -202,7 +191,8 @@ void convert_upsample(onnx_call *c)
     attr_reals list;
     scales read = { 0 };
     if (c->version >= 9) {
-        scales_read(c, call_in(c, 1), &read);
+        if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the scales are missing");
+        scales_read(c, call_in(c, 1), rank, &read);
         count = read.count;
         memcpy(scale, read.at, sizeof scale);
     } else if (c->version >= 7 || call_attr(c, "scales")) {
@@ -216,24 +206,29 @@ void convert_upsample(onnx_call *c)
         count = 4;
     }
     if (count != rank) REJECT(c, INVALID_MODEL, "%u scales for rank %u", count, rank);
-    if (read.any_late) sizes_late(c, call_in(c, 1), &read, axis, size);
-    else
-        for (uint32_t i = 0; i < rank && !c->b.status; i++) size[i] = scaled(c, size[i], scale[i]);
-    if (a->mode == resize_mode_nearest && !read.any_late && shrink_first(c, &x, size, scale, rank)) return;
-    resize_emit(c, x, a, size, scale, rank, !read.any_late);
+    if (c->b.status) return;
+    if (read.any_late) {
+        quirk_scales late = { .is_upsample = a->mode == resize_mode_nearest };
+        memcpy(late.size, size, sizeof size);
+        sizes_late(c, call_in(c, 1), &read, axis, &late);
+        c->out[0] = quirk_resize_scaled(c, x, a, &late);
+        return;
+    }
+    for (uint32_t i = 0; i < rank && !c->b.status; i++) size[i] = scaled(c, size[i], scale[i]);
+    if (a->mode == resize_mode_nearest && shrink_first(c, &x, size, scale, rank)) return;
+    c->out[0] = quirk_resize(c, x, a, size, scale);
 }
 
-/* Sizes in which one scale serves all the axes, the smallest or the largest of those asked for. */
-static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, const attr_ints *axes, bool larger)
+/* Sizes in which one scale serves all the axes, the smallest or the largest of those asked for. False: the run computes
+ * some of the sizes. */
+static bool keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, const attr_ints *axes, bool larger)
 {
     double best = larger ? 0 : INFINITY;
     for (uint32_t i = 0; i < axes->count; i++) {
         int64_t have = 0, want = 0;
         if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->b.g->dims, size[axes->at[i]], &want) ||
-            have < 1) {
-            REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy with sizes that are computed while the model runs");
-            return;
-        }
+            have < 1)
+            return false;
         const double s = (double)want / (double)have;
         best = larger ? fmax(best, s) : fmin(best, s);
     }
@@ -243,6 +238,39 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
         scale[axes->at[i]] = best;
         size[axes->at[i]] = call_k(c, (int64_t)floor(best * (double)have + 0.5));
     }
+    return true;
+}
+
+/* The same, by the run. */
+static void keep_aspect_late(onnx_call *c, const attr_ints *axes, bool larger, quirk_scales *s)
+{
+    ir_builder *b = &c->b;
+    ir_value_id best = 0, have[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < axes->count && !b->status; i++) {
+        have[i] = quirk_size_real(c, call_dim(c, call_in(c, 0), (uint32_t)axes->at[i]));
+        const ir_value_id by = build_div(b, quirk_size_real(c, s->size[axes->at[i]]), have[i]);
+        best = !best ? by : larger ? build_max(b, best, by) : build_min(b, best, by);
+    }
+    for (uint32_t i = 0; i < axes->count && !b->status; i++) {
+        const ir_value_id product = build_mul(b, best, have[i]);
+        s->scale[axes->at[i]] = best;
+        s->size[axes->at[i]] = size_bound(c, build_add(b, product, build_scalar_like(b, product, 0.5)));
+    }
+    s->is_apart = true;
+}
+
+/* A box that the run computes. Axes that have no scale yet are scaled by their sizes. */
+static void box_late(onnx_call *c, ir_value_id roi, const attr_ints *axes, quirk_scales *s)
+{
+    for (uint32_t i = 0; i < axes->count && !c->b.status; i++) {
+        const uint32_t axis = (uint32_t)axes->at[i];
+        s->low[axis] = real_at(c, roi, i);
+        s->high[axis] = real_at(c, roi, axes->count + i);
+        if (s->scale[axis]) continue;
+        const ir_value_id wanted = quirk_size_real(c, s->size[axis]);
+        s->scale[axis] = build_div(&c->b, wanted, quirk_size_real(c, call_dim(c, call_in(c, 0), axis)));
+    }
+    s->is_apart = true;
 }
 
 void convert_resize(onnx_call *c)
@@ -279,59 +307,83 @@ void convert_resize(onnx_call *c)
     }
     for (uint32_t i = 0; i < axes.count; i++) axes.at[i] = call_axis(c, axes.at[i], rank);
     for (uint32_t i = 0; i < rank; i++) scale[i] = 1;
-    const ir_value_id roi = call_in(c, 1), sizes = call_in(c, 3);
+    ir_value_id roi = call_in(c, 1);
+    const ir_value_id sizes = call_in(c, 3);
     int64_t length = 0;
     ir_value_id scale_list = call_in(c, 2);
     if (scale_list && call_size(c, scale_list, 0, &length) && length == 0) scale_list = 0;
-    if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
+    const bool has_box = a->coordinate == resize_coordinate_tf_crop_and_resize;
+    bool is_box_late = false;
+    if (has_box) {
         if (!roi) REJECT(c, INVALID_MODEL, "roi is missing");
         if (!c->b.status && quirk_crop_late(c, a, &axes)) return;
-        call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
-        if (count != 2 * axes.count) REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
+        roi = call_of_length(c, roi, 2 * axes.count);
+        is_box_late = !c->b.status && !ir_is_const(c->b.g, roi);
+        if (!is_box_late) call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
+        if (!is_box_late && count != 2 * axes.count)
+            REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
         a->roi.count = 2 * rank;
         for (uint32_t i = 0; i < rank; i++) a->roi.at[rank + i] = 1;
-        for (uint32_t i = 0; i < axes.count && !c->b.status; i++) {
+        for (uint32_t i = 0; i < axes.count && !c->b.status && !is_box_late; i++) {
             a->roi.at[axes.at[i]] = list[i];
             a->roi.at[rank + axes.at[i]] = list[axes.count + i];
         }
     }
     if (c->b.status) return;
     bool has_scale = scale_list != 0;
-    scales read = { 0 };
+    quirk_scales late = { .is_apart = false };
+    memcpy(late.size, size, sizeof size);
     if (scale_list) {
-        scales_read(c, scale_list, &read);
-        if (read.count != axes.count) REJECT(c, INVALID_MODEL, "%u scales for %u axes", read.count, axes.count);
-        if (read.any_late && a->coordinate == resize_coordinate_tf_crop_and_resize)
-            REJECT(c, UNSUPPORTED, "scales that are computed while the model runs, and roi");
-        has_scale = !read.any_late;
-        if (read.any_late) sizes_late(c, scale_list, &read, axes.at, size);
-        for (uint32_t i = 0; i < read.count && !c->b.status && has_scale; i++) {
+        scales read;
+        scales_read(c, scale_list, axes.count, &read);
+        if (read.any_late) sizes_late(c, scale_list, &read, axes.at, &late);
+        for (uint32_t i = 0; i < read.count && !c->b.status && !read.any_late; i++) {
             scale[axes.at[i]] = read.at[i];
-            dim *d = &size[axes.at[i]];
-            if (a->coordinate != resize_coordinate_tf_crop_and_resize) {
-                *d = scaled(c, *d, read.at[i]);
+            size[axes.at[i]] = scaled(c, size[axes.at[i]], read.at[i]);
+            if (is_box_late) late.scale[axes.at[i]] = build_scalar(&c->b, SINTER_DTYPE_F64, read.at[i]);
+        }
+        for (uint32_t i = 0; i < axes.count && !c->b.status && has_box; i++) { /* the sizes are those of the box */
+            int64_t have = 0;
+            const int64_t axis = axes.at[i];
+            const dim from = call_dim(c, x, (uint32_t)axis);
+            if (!read.any_late && !is_box_late && dim_is_const(c->b.g->dims, from, &have)) {
+                const double part = a->roi.at[rank + axis] - a->roi.at[axis];
+                size[axis] = call_k(c, (int64_t)floor((double)have * part * read.at[i]));
                 continue;
             }
-            int64_t have = 0;
-            const double part = a->roi.at[rank + axes.at[i]] - a->roi.at[axes.at[i]];
-            if (!dim_is_const(c->b.g->dims, *d, &have))
-                REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
-            *d = call_k(c, (int64_t)floor((double)have * part * read.at[i]));
+            const ir_value_id low = real_at(c, roi, i), high = real_at(c, roi, axes.count + i),
+                              part = build_sub(&c->b, high, low),
+                              by = late.scale[axis] ? late.scale[axis]
+                                                    : build_scalar(&c->b, SINTER_DTYPE_F64, scale[axis]),
+                              product = build_mul(&c->b, quirk_size_real(c, from), part);
+            late.scale[axis] = by;
+            late.size[axis] = size[axis] = size_bound(c, build_mul(&c->b, product, by));
+        }
+        if (read.any_late || is_box_late) {
+            if (has_box) box_late(c, roi, &axes, &late);
+            c->out[0] = quirk_resize_scaled(c, x, a, &late);
+            return;
         }
     } else if (sizes) {
-        call_sizes(c, sizes, "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);
+        call_sizes(c, call_of_length(c, sizes, axes.count), "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX,
+                   &count);
         if (count != axes.count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes.count);
-        for (uint32_t i = 0; i < count && !c->b.status; i++) size[axes.at[i]] = given[i];
+        for (uint32_t i = 0; i < count && !c->b.status; i++) late.size[axes.at[i]] = size[axes.at[i]] = given[i];
         const int64_t policy =
             item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
-        if (policy && !c->b.status) {
-            keep_aspect(c, x, size, scale, &axes, policy == 2);
-            has_scale = true;
+        if (c->b.status) return;
+        has_scale = policy != 0;
+        const bool is_late = policy && (is_box_late || !keep_aspect(c, x, size, scale, &axes, policy == 2));
+        if (is_late) keep_aspect_late(c, &axes, policy == 2, &late);
+        if (has_box && (is_box_late || is_late)) box_late(c, roi, &axes, &late);
+        if (is_box_late || is_late) {
+            c->out[0] = quirk_resize_scaled(c, x, a, &late);
+            return;
         }
     } else {
         REJECT(c, INVALID_MODEL, "neither scales nor sizes");
     }
-    resize_emit(c, x, a, size, scale, rank, has_scale);
+    if (!c->b.status) c->out[0] = quirk_resize(c, x, a, size, has_scale ? scale : NULL);
 }
 
 void convert_grid_sample(onnx_call *c)
@@ -352,8 +404,11 @@ void convert_affine_grid(onnx_call *c)
 {
     dim size[SINTER_RANK_MAX];
     uint32_t count = 0;
-    if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the size is missing");
-    call_sizes(c, call_in(c, 1), "the size", DIM_NONE, size, SINTER_RANK_MAX, &count);
+    int64_t axes = 0;
+    ir_value_id list = call_in(c, 1);
+    if (!call_in(c, 0) || !list) REJECT(c, INVALID_MODEL, "theta or the size is missing");
+    if (!c->b.status && call_size(c, call_in(c, 0), 1, &axes)) list = call_of_length(c, list, (uint32_t)axes + 2);
+    call_sizes(c, list, "the size", DIM_NONE, size, SINTER_RANK_MAX, &count);
     attrs_affine_grid *a = DEFAULTS(affine_grid);
     a->size = build_dims(&c->b, size, count);
     a->align_corners = call_int(c, "align_corners", 0) != 0;

@@ -329,7 +329,7 @@ void convert_cumulate(onnx_call *c) /* arg: is_product */
     a->reverse = call_int(c, "reverse", 0) != 0;
     int64_t at = 0;
     uint32_t count = 0;
-    if (!ir_is_const(c->b.g, axis) && !ir_value_at(c->b.g, axis)->shape_value) {
+    if (quirk_axes_late(c, axis)) {
         if (call_rank(c, x) == SINTER_RANK_MAX)
             REJECT(c, UNSUPPORTED, "the axis is computed, and the input has %u axes; at most %u are supported then",
                    call_rank(c, x), SINTER_RANK_MAX - 1);

@@ -263,11 +263,15 @@ static pad_mode pad_mode_of(onnx_call *c)
     return pad_mode_constant;
 }
 
-/* The pads of axes that the model computes, as those of all axes. */
+/* The pads of axes that the model computes, as those of all axes. Where only the run knows how many axes there are, the
+ * pads are two for each. */
 static ir_value_id pads_spread(onnx_call *c, ir_value_id pads, uint32_t rank)
 {
-    const ir_value_id axes = call_in(c, 3);
+    int64_t length = 0;
+    ir_value_id axes = call_in(c, 3);
+    if (call_size(c, pads, 0, &length) && length % 2 == 0) axes = call_of_length(c, axes, (uint32_t)length / 2);
     const uint32_t count = quirk_axes_count(c, axes, rank);
+    pads = call_of_length(c, pads, 2 * count);
     ir_value_id side[2];
     for (uint32_t i = 0; i < 2; i++) {
         const ir_value_id part = build_part(&c->b, pads, 0, call_k(c, i * count), 1, call_k(c, count));
@@ -297,11 +301,13 @@ void convert_pad(onnx_call *c) /* arg 1: com.microsoft's, with pads as an input 
         if (!list_in) REJECT(c, INVALID_MODEL, "pads are missing");
         if (c->arg && call_rank(c, list_in) == 2) /* [1, 2 * rank] */
             list_in = build_shaped(&c->b, list_in, (dim[]){ call_dim(c, list_in, 1) }, 1);
-        if (is_late) list_in = pads_spread(c, list_in, rank);
+        if (!is_late) quirk_axes(c, 1, 3, rank, &axes);
+        if (c->b.status) return;
+        list_in = is_late ? pads_spread(c, list_in, rank)
+                          : call_of_length(c, list_in, 2 * (call_in(c, 3) ? axes.count : rank));
         call_numbers(c, list_in, "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
         value = call_in(c, 2);
         if (value && call_rank(c, value)) value = build_shaped(&c->b, value, NULL, 0);
-        if (!is_late) quirk_axes(c, 1, 3, rank, &axes);
     }
     const bool has_axes = has_inputs && call_in(c, 3) && !is_late;
     const uint32_t half = has_axes ? axes.count : rank;
@@ -322,16 +328,14 @@ void convert_tile(onnx_call *c)
     dim repeats[SINTER_RANK_MAX];
     uint32_t count = 0;
     if (c->version < 6) {
-        double tiles = 0, axis = 0;
-        if (!ir_const_scalar(c->b.g, call_in(c, 1), &tiles) || !ir_const_scalar(c->b.g, call_in(c, 2), &axis) ||
-            axis < 0 || axis >= rank)
-            REJECT(c, UNSUPPORTED, "tiles and axis must be constants");
-        for (uint32_t i = 0; i < rank; i++)
-            repeats[i] = call_k(c, c->b.status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
-        count = rank;
+        if (!call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "the tiles or the axis are missing");
+        if (c->b.status) return;
+        const ir_value_id list = quirk_axes_spread(c, call_in(c, 2), rank, call_in(c, 1), 1);
+        call_sizes(c, list, "the tiles", DIM_NONE, repeats, SINTER_RANK_MAX, &count);
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
-        call_sizes(c, call_in(c, 1), "the list of repeats", DIM_NONE, repeats, SINTER_RANK_MAX, &count);
+        call_sizes(c, call_of_length(c, call_in(c, 1), rank), "the list of repeats", DIM_NONE, repeats, SINTER_RANK_MAX,
+                   &count);
     }
     if (count != rank) REJECT(c, INVALID_MODEL, "%u repeats for rank %u", count, rank);
     attrs_tile *a = DEFAULTS(tile);
@@ -414,7 +418,8 @@ void convert_center_crop_pad(onnx_call *c)
     uint32_t count = 0;
     const bool given = call_ints(c, "axes", &axes);
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the shape is missing");
-    if (!call_sizes(c, call_in(c, 1), "the shape", DIM_NONE, want, SINTER_RANK_MAX, &count))
+    if (!call_sizes(c, call_of_length(c, call_in(c, 1), given ? axes.count : rank), "the shape", DIM_NONE, want,
+                    SINTER_RANK_MAX, &count))
         REJECT(c, UNSUPPORTED, "a shape that long");
     if (count != (given ? axes.count : rank))
         REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, given ? axes.count : rank);

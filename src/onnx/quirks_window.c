@@ -189,8 +189,23 @@ void convert_conv_integer(onnx_call *c)
     c->out[0] = quirk_conv_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
 }
 
-void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads are a constant input */
+/* Cuts pads that the run knows off the result; negative ones widen it. */
+static ir_value_id cut_late(onnx_call *c, ir_value_id y, const dim *pad, uint32_t n)
 {
+    dim_table *t = c->b.g->dims;
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    const dim zero = call_k(c, 0);
+    for (uint32_t i = 0; i < n + 2; i++) {
+        begin[i] = i < 2 ? zero : dim_sub(t, zero, pad[i - 2]);
+        end[i] = i < 2 ? zero : dim_sub(t, zero, pad[n + i - 2]);
+    }
+    return build_padded(&c->b, y, pad_mode_constant, begin, end, 0);
+}
+
+void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads are an input */
+{
+    dim late[ATTR_INTS_MAX];
+    bool is_late = false;
     quirk_window_attrs k;
     attr_ints out_pad, size;
     ir_value_id x = call_in(c, 0);
@@ -200,8 +215,11 @@ void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads 
     list_of(c, "dilations", n, 1, 1, &k.dilation);
     list_of(c, "output_padding", n, 0, 0, &out_pad);
     if (c->arg && call_in(c, 2)) {
-        (void)call_const_ints(c, call_in(c, 2), "the pads", k.pad.at, ATTR_INTS_MAX, &k.pad.count);
+        (void)call_numbers(c, call_of_length(c, call_in(c, 2), 2 * n), "the pads", late, ATTR_INTS_MAX, &k.pad.count);
         if (k.pad.count != 2 * n) REJECT(c, INVALID_MODEL, "%u pads, %u are wanted", k.pad.count, 2 * n);
+        for (uint32_t i = 0; i < k.pad.count && !c->b.status; i++)
+            is_late = !dim_is_const(c->b.g->dims, late[i], &k.pad.at[i]) || is_late;
+        if (is_late) memset(k.pad.at, 0, sizeof k.pad.at);
         for (uint32_t i = 0; i < k.pad.count && !c->b.status; i++)
             if (k.pad.at[i] < -WINDOW_MAX || k.pad.at[i] > WINDOW_MAX)
                 REJECT(c, INVALID_MODEL, "a pad of %lld", (long long)k.pad.at[i]);
@@ -211,6 +229,7 @@ void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads 
     const char *mode = call_text(c, "auto_pad", "NOTSET");
     const bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
     const bool sized = call_ints(c, "output_shape", &size) && size.count;
+    is_late = is_late && !same && !sized && strcmp(mode, "VALID") != 0;
     if (strcmp(mode, "VALID") == 0) memset(k.pad.at, 0, sizeof k.pad.at);
     if (sized && size.count == n + 2) { /* some files give batch and channels too */
         memmove(size.at, size.at + 2, n * sizeof size.at[0]);
@@ -241,7 +260,9 @@ void convert_conv_transpose(onnx_call *c) /* arg 1: com.microsoft's, whose pads 
     a->pad = k.pad;
     a->out_pad = out_pad;
     a->groups = groups_of(c, "group");
-    c->out[0] = quirk_bias(c, build_conv_transpose(&c->b, x, w, a), call_in(c, c->arg ? 3 : 2));
+    ir_value_id y = build_conv_transpose(&c->b, x, w, a);
+    if (is_late && !c->b.status) y = cut_late(c, y, late, n);
+    c->out[0] = quirk_bias(c, y, call_in(c, c->arg ? 3 : 2));
 }
 
 void convert_deform_conv(onnx_call *c)
@@ -476,22 +497,101 @@ void convert_global_lp_pool(onnx_call *c)
     c->out[0] = build_pow(&c->b, build_reduced(&c->b, reduce_kind_sum, power, axes, count, true), root);
 }
 
+/* A block whose shape the model computes. Each column of each place goes to an element of the padded image, by a list
+ * that is computed; columns beyond the image go to a spare element behind it. */
+static void col2im_late(onnx_call *c, const attrs_col2im *a, const dim *image, const dim *block, uint32_t n)
+{
+    ir_builder *b = &c->b;
+    dim_table *t = c->b.g->dims;
+    const sinter_dtype i64 = SINTER_DTYPE_I64;
+    const ir_value_id x = call_in(c, 0), zero = build_scalar_i64(b, i64, 0);
+    dim d[SINTER_RANK_MAX], place[SINTER_RANK_MAX];
+    if (call_shape(c, x, d) != 3) REJECT(c, INVALID_MODEL, "columns of rank %u", call_rank(c, x));
+    if (b->status) return;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t pads = a->pad.count ? a->pad.at[i] + a->pad.at[n + i] : 0;
+        const dim reach = dim_add(t, dim_mul(t, dim_sub(t, block[i], call_k(c, 1)), call_k(c, a->dilation.at[i])),
+                                  call_k(c, 1)),
+                  room = dim_sub(t, dim_add(t, image[i], call_k(c, pads)), reach);
+        place[i] = dim_add(t, dim_floordiv(t, room, call_k(c, a->stride.at[i])), call_k(c, 1));
+    }
+    const dim columns = dim_product(t, block, n), places = dim_product(t, place, n), pixels = dim_product(t, image, n);
+    ir_value_id column = build_unsqueezed(b, build_iota(b, columns), 1),
+                at = build_unsqueezed(b, build_iota(b, places), 0), index = zero, is_inside = 0;
+    ir_value_id wide = build_scalar_i64(b, i64, 1);
+    for (uint32_t i = n; i-- > 0 && !b->status;) { /* from the last axis, whose elements are adjacent */
+        const ir_value_id side = build_sizes(b, &block[i], 1, true), row = build_sizes(b, &place[i], 1, true),
+                          size = build_sizes(b, &image[i], 1, true),
+                          dilation = build_scalar_i64(b, i64, a->dilation.at[i]),
+                          stride = build_scalar_i64(b, i64, a->stride.at[i]),
+                          inner = build_mul(b, build_mod(b, column, side), dilation),
+                          outer = build_mul(b, build_mod(b, at, row), stride),
+                          pad = build_scalar_i64(b, i64, a->pad.count ? a->pad.at[i] : 0),
+                          to = build_sub(b, build_add(b, inner, outer), pad), is_behind = build_ge(b, to, zero),
+                          fits = build_and(b, is_behind, build_lt(b, to, size));
+        column = build_div(b, column, side);
+        at = build_div(b, at, row);
+        index = build_add(b, index, build_mul(b, to, wide));
+        wide = build_mul(b, wide, size);
+        is_inside = is_inside ? build_and(b, is_inside, fits) : fits;
+    }
+    const dim all = dim_mul(t, columns, places), tuples[2] = { all, call_k(c, 1) };
+    index = build_shaped(b, build_where(b, is_inside, index, build_sizes(b, &pixels, 1, true)), tuples, 2);
+    const dim one = call_k(c, 1), sides[2] = { columns, d[2] };
+    ir_value_id shape[3] = { build_sizes(b, d, 1, false) };
+    shape[1] = build_expanded(b, build_scalar_i64(b, i64, -1), &one, 1);
+    shape[2] = build_sizes(b, sides, 2, false);
+    ir_value_id y = quirk_reshape_late(c, x, build_concat(b, shape, 3, &(attrs_concat){ .axis = 0 }), 4, true);
+    if (b->status) return;
+    const dim channels = call_dim(c, y, 1), apart[4] = { d[0], channels, columns, places },
+              flat[3] = { all, d[0], channels }, spare[3] = { dim_add(t, pixels, one), d[0], channels };
+    static const int64_t first[4] = { 2, 3, 0, 1 }, back[3] = { 1, 2, 0 };
+    y = build_shaped(b, build_permuted(b, build_shaped(b, y, apart, 4), first, 4), flat, 3);
+    y = build_scatter_nd(b, build_expanded(b, build_scalar_like(b, x, 0), spare, 3), index, y,
+                         &(attrs_scatter_nd){ .kind = scatter_kind_add });
+    y = build_permuted(b, build_part(b, y, 0, call_k(c, 0), 1, pixels), back, 3);
+    dim whole[SINTER_RANK_MAX] = { d[0], channels };
+    memcpy(whole + 2, image, n * sizeof *image);
+    c->out[0] = build_shaped(b, y, whole, n + 2);
+}
+
+/* How many axes the image of Col2Im has, as the block and attributes say; 0: they do not. */
+static uint32_t image_axes(onnx_call *c)
+{
+    static const char *const names[] = { "dilations", "strides", "pads" };
+    int64_t length = 0;
+    attr_ints list;
+    if (call_rank(c, call_in(c, 2)) == 1 && call_size(c, call_in(c, 2), 0, &length) && length <= SPATIAL)
+        return (uint32_t)length;
+    for (uint32_t i = 0; i < COUNT_OF(names); i++)
+        if (call_ints(c, names[i], &list) && list.count) return i == 2 ? list.count / 2 : list.count;
+    return 0;
+}
+
 void convert_col2im(onnx_call *c)
 {
-    dim image[SINTER_RANK_MAX];
+    dim image[SINTER_RANK_MAX], block[SINTER_RANK_MAX];
     attrs_col2im *a = DEFAULTS(col2im);
     uint32_t n = 0, count = 0;
+    bool is_late = false;
     if (!call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "the image's or the block's shape is missing");
-    if (c->b.status || !call_sizes(c, call_in(c, 1), "the image's shape", DIM_NONE, image, SPATIAL, &n)) {
+    if (c->b.status) return;
+    const uint32_t axes = image_axes(c);
+    const ir_value_id shape = axes ? call_of_length(c, call_in(c, 1), axes) : call_in(c, 1);
+    if (!call_sizes(c, shape, "the image's shape", DIM_NONE, image, SPATIAL, &n)) {
         REJECT(c, UNSUPPORTED, "an image of that rank");
         return;
     }
     a->image = build_dims(&c->b, image, n);
-    call_const_ints(c, call_in(c, 2), "the block's shape", a->block.at, SPATIAL, &count);
-    a->block.count = count;
+    call_sizes(c, call_of_length(c, call_in(c, 2), n), "the block's shape", DIM_NONE, block, SPATIAL, &count);
     if (count != n) REJECT(c, INVALID_MODEL, "a block of rank %u for an image of rank %u", count, n);
+    a->block.count = count;
+    for (uint32_t i = 0; i < count && !c->b.status; i++)
+        is_late = !dim_is_const(c->b.g->dims, block[i], &a->block.at[i]) || is_late;
     list_of(c, "dilations", n, 1, 1, &a->dilation);
     list_of(c, "pads", 2 * n, 0, 0, &a->pad);
     list_of(c, "strides", n, 1, 1, &a->stride);
-    c->out[0] = build_col2im(&c->b, call_in(c, 0), a);
+    if (c->b.status) return;
+    if (is_late) col2im_late(c, a, image, block, n);
+    else c->out[0] = build_col2im(&c->b, call_in(c, 0), a);
 }

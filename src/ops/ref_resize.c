@@ -36,7 +36,10 @@ static double coordinate(const attrs_resize *a, uint32_t axis, uint32_t rank, in
     case resize_coordinate_asymmetric: return from;
     case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : half;
     case resize_coordinate_pytorch_half_pixel: return n_out > 1 ? half - 0.5 : 0;
-    case resize_coordinate_half_pixel_symmetric: return width / 2 * (1 - (double)n_out / wanted) + half - 0.5;
+    case resize_coordinate_half_pixel_symmetric: {
+        const double at = width / 2 * (1 - (double)n_out / wanted) + (x + 0.5) / scale - 0.5;
+        return is_nearest ? resize_place(at) : at;
+    }
     case resize_coordinate_tf_crop_and_resize: {
         const double low = a->roi.at[axis], high = a->roi.at[rank + axis];
         const double step = is_one ? (high - low) * (width - 1) / 2 : x * (high - low) * (width - 1) / (wanted - 1);

@@ -274,6 +274,15 @@ static bool resize_integers(grow *g, const gop *op, uint32_t x)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Scales that are halves of integers, made of constants, inputs or shapes. */
+static uint32_t scales_of(grow *g, uint32_t rank)
+{
+    gsize twice[5];
+    for (uint32_t i = 0; i < rank; i++) twice[i] = gsize_of(i < 2 ? 2 : grow_between(g, 1, 5));
+    const uint32_t list = grow_cast(g, grow_ints(g, twice, rank, false), SINTER_DTYPE_F32);
+    return grow_2(g, "Mul", list, grow_const_scalar(g, SINTER_DTYPE_F32, 0.5));
+}
+
 static bool resize(grow *g, const gop *op)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" }, *const coords[] = { "half_pixel", "asymmetric",
@@ -290,11 +299,12 @@ static bool resize(grow *g, const gop *op)
         if (gsize_min(g, d[i]) < 1) return false;
         if (i >= 2) d[i] = gsize_of(grow_between(g, 1, 9));
     }
-    const uint32_t sizes = grow_ints(g, d, rank, false), n = grow_begin(g, op->name);
+    const bool is_scaled = crop == G_ABSENT && grow_one_in(g, 3);
+    const uint32_t list = is_scaled ? scales_of(g, rank) : grow_ints(g, d, rank, false), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, crop);
-    grow_in(g, n, G_ABSENT);
-    grow_in(g, n, sizes);
+    grow_in(g, n, is_scaled ? list : G_ABSENT);
+    if (!is_scaled) grow_in(g, n, list);
     grow_text(g, n, "mode", modes[mode]);
     grow_text(g, n, "coordinate_transformation_mode",
               crop == G_ABSENT ? coords[grow_below(g, 4)] : "tf_crop_and_resize");

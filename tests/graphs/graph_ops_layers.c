@@ -260,8 +260,9 @@ static bool col2im(grow *g, const gop *op)
     const int64_t h = grow_between(g, 2, 5), w = grow_between(g, 2, 5), block = grow_between(g, 1, 2);
     const gsize d[3] = { grow_size(g), gsize_of(block * block * grow_between(g, 1, 3)),
                          gsize_of((h - block + 1) * (w - block + 1)) };
-    const uint32_t x = grow_shaped(g, float_of(g), d, 3), image = grow_const_ints(g, (const int64_t[]){ h, w }, 2),
-                   sides = grow_const_ints(g, (const int64_t[]){ block, block }, 2);
+    const gsize sizes[2] = { gsize_of(h), gsize_of(w) }, blocks[2] = { gsize_of(block), gsize_of(block) };
+    const uint32_t x = grow_shaped(g, float_of(g), d, 3), image = grow_ints(g, sizes, 2, false),
+                   sides = grow_ints(g, blocks, 2, false);
     return grow_3(g, op->name, x, image, sides) != G_NONE;
 }
 
@@ -282,10 +283,11 @@ static bool dft(grow *g, const gop *op)
     d[rank - 1] = gsize_of(grow_between(g, 1, 2));
     const bool is_from_end = grow_one_in(g, 2);
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, rank),
-                   axis = grow_const_scalar(g, SINTER_DTYPE_I64, (double)(is_from_end ? at - rank : at)),
+                   axis = is_from_end ? grow_const_scalar(g, SINTER_DTYPE_I64, (double)(at - rank))
+                                      : grow_ints(g, (const gsize[]){ gsize_of(at) }, 1, true),
                    length = grow_one_in(g, 2)
                                 ? G_ABSENT
-                                : grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, size + 3)),
+                                : grow_ints(g, (const gsize[]){ gsize_of(grow_between(g, 1, size + 3)) }, 1, true),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, length);
@@ -299,7 +301,8 @@ static bool stft(grow *g, const gop *op)
 {
     const int64_t length = grow_between(g, 2, grow_one_in(g, 4) ? 40 : 6);
     const gsize d[3] = { grow_size(g), gsize_of(length * 3), gsize_of(1) }, frame = gsize_of(length);
-    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), step = grow_const_scalar(g, SINTER_DTYPE_I64, 2);
+    const gsize pace = gsize_of(grow_between(g, 1, 3));
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), step = grow_ints(g, &pace, 1, true);
     return grow_3(g, op->name, x, step, grow_shaped(g, SINTER_DTYPE_F32, &frame, 1)) != G_NONE;
 }
 
@@ -442,8 +445,8 @@ static bool deform_conv(grow *g, const gop *op)
 /* ---- made of constants, or of what another operator gave ---- */
 static bool mel(grow *g, const gop *op)
 {
-    const uint32_t n_bins = grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, 6)),
-                   length = grow_const_scalar(g, SINTER_DTYPE_I64, 16),
+    const gsize bins = gsize_of(grow_between(g, 1, 6)), points = gsize_of(16);
+    const uint32_t n_bins = grow_ints(g, &bins, 1, true), length = grow_ints(g, &points, 1, true),
                    rate = grow_const_scalar(g, SINTER_DTYPE_I64, 8000), low = grow_const_scalar(g, SINTER_DTYPE_F32, 0),
                    high = grow_const_scalar(g, SINTER_DTYPE_F32, 4000), n = grow_begin(g, op->name);
     const uint32_t in[5] = { n_bins, length, rate, low, high };

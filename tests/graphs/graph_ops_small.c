@@ -126,13 +126,13 @@ static bool nhwc_pool(grow *g, const gop *op)
 
 static bool transposed_conv(grow *g, const gop *op)
 {
-    const int64_t channels = grow_between(g, 1, 4), outs = grow_between(g, 1, 4),
-                  pads[4] = { grow_below(g, 2), 1, 0, grow_below(g, 2) };
+    const int64_t channels = grow_between(g, 1, 4), outs = grow_between(g, 1, 4);
+    const gsize pads[4] = { gsize_of(grow_below(g, 2)), gsize_of(1), gsize_of(0), gsize_of(grow_below(g, 2)) };
     const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 2, 5)), grow_size(g) };
     if (gsize_min(g, d[3]) < 1) return false;
     const uint32_t in[4] = { grow_shaped(g, SINTER_DTYPE_F32, d, 4),
                              grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ channels, outs, 3, 3 }, 4, 1),
-                             grow_const_ints(g, pads, 4), grow_one_in(g, 2) ? G_ABSENT : weight(g, outs, 0, 1) },
+                             grow_ints(g, pads, 4, false), grow_one_in(g, 2) ? G_ABSENT : weight(g, outs, 0, 1) },
                    n = finish(g, op, in, 4);
     if (grow_one_in(g, 2)) grow_list(g, n, "strides", (const int64_t[]){ 2, 1 }, 2);
     return grow_end(g, n, 1) != G_NONE;
@@ -140,8 +140,8 @@ static bool transposed_conv(grow *g, const gop *op)
 
 static bool crop_and_resize(grow *g, const gop *op)
 {
-    const int64_t high = grow_between(g, 1, 4), wide = grow_between(g, 1, 4), sizes[2] = { high, wide },
-                  images = grow_between(g, 1, 3);
+    const int64_t images = grow_between(g, 1, 3);
+    const gsize sizes[2] = { gsize_of(grow_between(g, 1, 4)), gsize_of(grow_between(g, 1, 4)) };
     const gsize d[4] = { gsize_of(images), grow_size(g), gsize_of(grow_between(g, 2, 6)),
                          gsize_of(grow_between(g, 2, 6)) },
                 boxes = grow_size(g), b[2] = { boxes, gsize_of(4) };
@@ -150,7 +150,7 @@ static bool crop_and_resize(grow *g, const gop *op)
                                  (gfill){ 0, (double)images - 1, 1, grow_below(g, 999) }),
                        G_NONE };
     in[1] = grow_leaf(g, SINTER_DTYPE_F32, b, 2, false, (gfill){ -0.3, 1.2, 0.0731, grow_below(g, 999) });
-    in[3] = grow_cast(g, grow_const_ints(g, sizes, 2), SINTER_DTYPE_I32);
+    in[3] = grow_cast(g, grow_ints(g, sizes, 2, false), SINTER_DTYPE_I32);
     const uint32_t n = finish(g, op, in, 4);
     if (grow_one_in(g, 2)) grow_real(g, n, "extrapolation_value", 0.5);
     if (grow_one_in(g, 3)) grow_text(g, n, "mode", "nearest");

@@ -52,12 +52,14 @@ def recipe(*names):
 
 class Draw:
     """A model that grows by nodes. `feeds`: input -> array; `ready`: values that a further node may take."""
-    def __init__(self, seed):
+    def __init__(self, seed, computed=False):
+        self.computed = computed  # numbers that steer an operator come at run time
         self.choose = random.Random(seed)
         self.rng = np.random.default_rng(seed)
         self.nodes, self.inits, self.feeds, self.dims, self.free, self.results, self.types = [], [], {}, {}, {}, [], {}
         self.count, self.ready, self.ops = 0, {}, []
         self.ml = self.pick(5, 3)  # version of ai.onnx.ml
+        self.is_wide = computed and self.maybe()  # named sizes have a range
 
     # What a recipe asks for.
     def maybe(self, p=0.5):
@@ -158,7 +160,45 @@ class Draw:
 
     def numbers(self, values, dtype="int64", how=None):
         """A shape-like operand: mostly constant."""
-        return self.value(np.array(values, NUMPY[dtype]), None, how or self.pick("init", "init", "node", "input"))
+        a = np.array(values, NUMPY[dtype])
+        if self.computed and a.size:
+            return self.late(a)
+        return self.value(a, None, how or self.pick("init", "init", "node", "input"))
+
+    def late(self, a):
+        """The name of a value that the run computes: of an input's elements, or of the sizes of an input."""
+        def node(op, *ins, **attributes):
+            name = f"c{self.count}"
+            self.count += 1
+            self.nodes.append(helper.make_node(op, ins, [name], **attributes))
+            return name
+
+        def const(*values):
+            return self.value(np.array(values, a.dtype).reshape(a.shape), None, "init")
+
+        to = helper.np_dtype_to_tensor_dtype(a.dtype)
+        way = self.pick("input", "identity", "sum", "sizes", "sizes", "joined")
+        if way == "sum" and a.dtype.kind == "i":
+            half = self.value((a * 3).astype("i4"), None, "input")
+            return node("Cast", node("Div", half, self.value(np.array(3, "i4"), None, "init")), to=to)
+        if way == "sizes" and a.size <= 4:
+            is_exact = a.dtype.kind == "i" and (a >= 0).all() and a.prod() <= 4096
+            sizes = a.ravel() if is_exact else [2] * a.size
+            loose, self.loose = self.loose, self.pick(0, 1, 1)
+            name = node("Shape", self.value(np.zeros([int(n) for n in sizes], "?"), None, "input"))
+            self.loose = loose
+            if not a.shape:
+                name = node("Reshape", name, self.value(np.zeros(0, "i8"), None, "init"))
+            name = node("Cast", name, to=to) if a.dtype != np.dtype("i8") or self.maybe(0.3) else name
+            if is_exact:
+                return name
+            return node("Sub", name, const(*(2 - a.ravel()))) if a.dtype.kind == "i" else node(
+                "Mul", name, const(*(a.ravel() / 2)))
+        if way == "joined" and a.ndim == 1 and a.size > 1:
+            parts = [self.value(a[k:k + 1], None, self.pick("init", "input")) for k in range(a.size - 1)]
+            return node("Concat", *parts, self.value(a[-1:], None, "input"), axis=0)
+        name = self.value(a, None, "input")
+        return node("Identity", name) if way != "input" else name
 
     def attr(self, **wanted):
         """Those of these attributes that this version has; None: absent."""
@@ -222,9 +262,9 @@ class Draw:
         return helper.make_model(graph, opset_imports=ops, ir_version=10)
 
 
-def draw(seed, judge, newest=NEWEST, only=()):
+def draw(seed, judge, newest=NEWEST, only=(), computed=False):
     """A model of one to three operators. judge(Draw) gives name -> array of all results, or raises Unfit."""
-    d = Draw(seed)
+    d = Draw(seed, computed)
     names = sorted(only or RECIPES)
     d.wanted = {}
     for _ in range(d.pick(1, 1, 1, 2, 3)):

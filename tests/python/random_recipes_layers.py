@@ -221,12 +221,16 @@ def resize(d):
     if coordinate == "align_corners":  # of a fraction: ONNX keeps it in the length, ONNX Runtime does not
         scales = [float(max(1, int(f))) for f in scales]
     scales = [1.0 if int(n * f) == 0 else f for n, f in zip(s, scales)]
+    if coordinate == "pytorch_half_pixel" and 1 in [int(n * f) for n, f in zip(s, scales)]:
+        coordinate = None  # of one element: ONNX's reference and ONNX Runtime read others
     if d.opset < 11:
         return d.node([x, d.numbers(scales, "float")],
                       mode=d.pick(None, "nearest", "linear") if rank in (2, 4) else None)
-    if coordinate == "tf_crop_and_resize":
-        roi = d.numbers([d.pick(0.0, 0.125, 0.25) if k in free else 0.0
-                         for k in range(rank)] + [d.pick(1.0, 0.75, 1.25) if k in free else 1.0 for k in range(rank)],
+    if coordinate == "tf_crop_and_resize":  # ONNX Runtime leaves the box out along axes that keep their size
+        boxed = [k in free and int(s[k] * scales[k]) != s[k] and (mode in (None, "nearest") or k >= rank - 2)
+                 for k in range(rank)]
+        roi = d.numbers([d.pick(0.0, 0.125, 0.25) if boxed[k] else 0.0
+                         for k in range(rank)] + [d.pick(1.0, 0.75, 1.25) if boxed[k] else 1.0 for k in range(rank)],
                         "float", "init")
     else:
         roi = "" if d.opset >= 13 or d.maybe() else d.numbers([], "float", "init")
@@ -242,7 +246,9 @@ def resize(d):
             out = [out[a] for a in axes]
             policy = d.pick(None, "stretch", "not_larger", "not_smaller")
             if coordinate == "tf_crop_and_resize":
-                roi = d.numbers([0.25] * len(axes) + [0.75] * len(axes), "float", "init")
+                policy = None  # the last place: ONNX has it by the scale, ONNX Runtime by the size
+                low = [0.25 if boxed[a] else 0.0 for a in axes]
+                roi = d.numbers(low + [1 - v for v in low], "float", "init")
             # Axes from the back with a policy: ONNX Runtime takes the policy for other axes.
             return d.node([x, roi, "", d.numbers(out)],
                           axes=[a - rank if d.maybe(0.3) and policy is None else a for a in axes],

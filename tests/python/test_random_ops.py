@@ -3,7 +3,9 @@
 """Random models of one to three ONNX operators, against ONNX Runtime, or ONNX's own reference where that refuses.
 Without the packages onnx and onnxruntime there is nothing to do.
 
-    test_random_ops.py [--count N] [--seed S] [--only OP,...] [--save FOLDER] [--seconds S] [--unfit]"""
+    test_random_ops.py [--count N] [--seed S] [--only OP,...] [--save FOLDER] [--seconds S] [--unfit] [--computed]
+
+With --computed the numbers that steer an operator (sizes, axes, pads, scales) are inputs, or computed of inputs."""
 import argparse
 import collections
 import os
@@ -91,16 +93,17 @@ def difference(name, found, want):
 
 def by_sinter(d, outputs):
     """name -> array, or raises."""
-    plan = sinter.build(d.model(outputs).SerializeToString(), profiles=[d.free] if d.free else None, tune="off")
+    free = {k: (0, n, 2 * n + 1) for k, n in d.free.items()} if d.is_wide else d.free
+    plan = sinter.build(d.model(outputs).SerializeToString(), profiles=[free] if free else None, tune="off")
     with plan.load().context() as context:
         return {k: np.asarray(v) for k, v in context.run(d.feeds).items()}
 
 
-def check(seed, only=(), save=None, drawn=lambda: None):
+def check(seed, only=(), save=None, drawn=lambda: None, computed=False):
     """What came of one seed: 'unfit: why', 'same', 'refused: why' or 'differs: how', after the operators' names. drawn() is
     called before sinter is."""
     try:
-        d = draw(seed, judge, only=only)
+        d = draw(seed, judge, only=only, computed=computed)
     except Unfit as e:
         return "unfit: " + str(e)
     except ValueError as e:
@@ -131,13 +134,13 @@ def save_model(d, folder, seed):
     np.savez(path / "out.npz", **d.wanted)
 
 
-def check_apart(seed, only, save):
+def check_apart(seed, only, save, computed):
     """check() in a process of its own, which may die: in sinter, or in the packages that draw and judge a model."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            what = check(seed, only, save, lambda: os.write(write, b"drawn;"))
+            what = check(seed, only, save, lambda: os.write(write, b"drawn;"), computed)
         except BaseException as e:
             what = f"broken: {e!r}"
         os.write(write, what[:4000].encode())
@@ -158,14 +161,15 @@ def main():
     p.add_argument("--save")
     p.add_argument("--seconds", type=float, default=3600)
     p.add_argument("--unfit", action="store_true")
+    p.add_argument("--computed", action="store_true")
     args = p.parse_args()
     counts, started, bad = collections.Counter(), time.time(), 0
     for seed in range(args.seed, args.seed + args.count):
         if time.time() - started > args.seconds:
             break
-        what = check_apart(seed, [o for o in args.only.split(",") if o], args.save)
+        what = check_apart(seed, [o for o in args.only.split(",") if o], args.save, args.computed)
         kind = what.split(":")[0]
-        if kind == "refused" and "while the model runs; a constant is wanted" in what:
+        if kind == "refused" and not args.computed and "while the model runs; a constant is wanted" in what:
             kind = "late"  # a number that steers an operator, and comes at run time
         counts[kind] += 1
         if kind not in ("same", "unfit", "late") or (args.unfit and kind in ("unfit", "late")):

@@ -70,7 +70,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     if (COORDINATE == 0) {
         x = half - 0.5;
     } else if (COORDINATE == 1) {
-        x = width / 2 * (1 - n_out / wanted) + half - 0.5;
+        x = resize_place(width / 2 * (1 - n_out / wanted) + (at + 0.5) / scale - 0.5);
     } else if (COORDINATE == 2) {
         x = n_out > 1 ? half - 0.5 : 0;
     } else if (COORDINATE == 3) {
