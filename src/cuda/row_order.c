@@ -19,12 +19,13 @@ typedef struct order_tactic {
     uint8_t  zero;
     uint16_t block;
     uint32_t room;                      /* top_k: entries of shared memory; cumulate: elements of a part, or 0 */
-    uint8_t  rest[TACTIC_SIZE - 8];
+    uint32_t part;                      /* top_k: elements of a part of a line; 0: a block takes a whole line */
+    uint8_t  rest[TACTIC_SIZE - 12];
 } order_tactic;
 _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
-enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384 };
+enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256 };
 /* cumulate: elements that a thread takes at once (EACH of scan.cu), of a part, parts of a line. */
 enum { EACH = 4, PART_MOST = 1 << 20, PARTS_MOST = 512 };
 typedef enum scan_kind { SCAN_BLOCK, SCAN_THREAD, SCAN_PARTS } scan_kind; /* what takes a line */
@@ -32,6 +33,7 @@ static const tactic_field top_k_fields[] = {
     FIELD(order_tactic, kind, 0, 1),
     FIELD(order_tactic, block, 32, 1024, true),
     FIELD(order_tactic, room, 2, ROOM_MOST, true),
+    FIELD(order_tactic, part, 0, TOPK_PART_MOST),
 };
 static const tactic_field scan_fields[] = {
     FIELD(order_tactic, kind, 0, SCAN_PARTS),
@@ -91,11 +93,53 @@ static double lines_opt(const lines *l)
 
 /* ---- top_k ---- */
 
+/* Launches that bring the parts of a line of n elements together. */
+static uint32_t merges_of(int64_t n, int64_t part)
+{
+    uint32_t count = 1;
+    for (int64_t runs = cuda_ceil_div(n, part); runs > TOPK_RUNS; runs = cuda_ceil_div(runs, TOPK_RUNS)) count++;
+    return count;
+}
+
 static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
 {
     const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
-    return (!t->kind || t->block >= 256) && (t->kind ? k.max : n.max) <= t->room &&
-           shared_bytes(p, t, t->room) <= shared;
+    const int64_t sorted = t->kind ? k.max : t->part ? t->part : n.max;
+    if (t->part && merges_of(cuda_range_most(n), t->part) >= RECORD_LAUNCHES) return false;
+    return (!t->kind || t->block >= 256) && sorted <= t->room && shared_bytes(p, t, t->room) <= shared;
+}
+
+/* A block that sorts `size` entries, or first selects them of n elements. */
+static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n)
+{
+    double steps = 0;
+    for (double s = 2; s <= size; s *= 2) steps += 1;
+    const double sort = steps * (steps + 1) / 2 * (30 + size / 2 / x->block * 12);
+    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4;
+    return sort + (x->kind ? digits * 0.6 * (1500 + n / x->block * 100) + n / x->block * 150 : n / x->block * 40);
+}
+
+static double top_k_cost_of(const problem *p, order_tactic x, const kernel_target *target)
+{
+    lines l;
+    if (lines_of(p, false, &l)) return 1e12;
+    const double line = (double)axis_range(&l, &l.in[0]).opt, k = (double)wanted_range(&l).opt;
+    const double n = x.part ? fmin(line, x.part) : line, rows = lines_opt(&l);
+    const double units = target->units ? target->units : 100;
+    double runs = ceil(line / n), run = fmin(n, k);
+    const double waves = rows * runs * (x.block > 512 ? 1 : 0.3) / units;
+    double ns = top_k_block_ns(p, &x, (double)power_above((int64_t)(x.kind ? k : n)), n) * (waves < 1 ? 1 : waves);
+    for (uint32_t i = 0, merges = x.part ? merges_of((int64_t)line, x.part) : 0; i < merges; i++) {
+        ns += 2000 + 250 * log2(run + 1) + rows * runs * run * 0.02;
+        runs = ceil(runs / TOPK_RUNS);
+        run = fmin(run * TOPK_RUNS, k);
+    }
+    return cuda_cost_ns(target, cuda_operand_bytes(&p->in[0]), 0) + ns;
+}
+
+static double top_k_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    return top_k_cost_of(p, TACTIC_AS(order_tactic, t), target);
 }
 
 static void top_k_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
@@ -104,17 +148,21 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
     if (reject_any(p, &l)) return;
     const dim_range n = axis_range(&l, &l.in[0]), k = wanted_range(&l);
     const uint32_t shared = target->shared ? target->shared : 48 * 1024;
-    for (int i = 0; i < 2; i++) {
-        /* Where k is a small part of a long line it is selected first. */
-        const bool prefers_select = n.opt > 2048 && k.opt <= n.opt / 4;
-        order_tactic t = { .kind = (uint8_t)((i == 0) == prefers_select) };
-        const int64_t room = power_above(t.kind ? k.max : n.max);
-        if (room > ROOM_MOST) continue;
-        t.room = (uint32_t)room;
-        const int64_t block = t.kind ? 1024 : room / 2;
-        t.block = (uint16_t)(block < 32 ? 32 : block > 1024 ? 1024 : block);
-        if (top_k_is_sound(p, &l, &t, shared)) tactic_put(out, &t);
-    }
+    ranking best = { .most = 4 };
+    for (uint32_t kind = 0; kind < 2; kind++)
+        for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024) {
+            const int64_t room = power_above(kind ? k.max : part ? part : n.max);
+            if (room > ROOM_MOST || (part && part >= n.max)) continue;
+            const int64_t block = kind ? 1024 : room / 2;
+            const order_tactic t = { .kind = (uint8_t)kind,
+                                     .block = (uint16_t)(block < 32     ? 32
+                                                         : block > 1024 ? 1024
+                                                                        : block),
+                                     .room = (uint32_t)room,
+                                     .part = part };
+            if (top_k_is_sound(p, &l, &t, shared)) ranking_add(&best, top_k_cost_of(p, t, target), &t);
+        }
+    ranking_take(&best, out);
 }
 
 static const char *top_k_reject(const problem *p, const kernel_target *t)
@@ -140,22 +188,27 @@ static void top_k_print(const tactic *t, text *out)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     text_printf(out, "%s %u of %u", x.kind ? "select" : "sort", x.room, x.block);
+    if (x.part) text_printf(out, " parts of %u", x.part);
 }
 
-static double top_k_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+/* Entries of the runs of a line of n elements. INT64_MAX: no bound. */
+static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
 {
+    int64_t room = 0;
+    return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
+}
+
+/* Runs twice: before a launch and after it. */
+static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)threads;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    if (lines_of(p, false, &l)) return 1e12;
-    const double n = (double)axis_range(&l, &l.in[0]).opt, units = target->units ? target->units : 100;
-    const double size = (double)power_above((x.kind ? wanted_range(&l) : axis_range(&l, &l.in[0])).opt);
-    double steps = 0;
-    for (double s = 2; s <= size; s *= 2) steps += 1;
-    const double sort = steps * (steps + 1) / 2 * (30 + size / 2 / x.block * 12);
-    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4;
-    const double select = x.kind ? digits * 0.6 * (1500 + n / x.block * 100) + n / x.block * 150 : n / x.block * 40;
-    const double waves = lines_opt(&l) * (x.block > 512 ? 1 : 0.3) / units;
-    return cuda_cost_ns(target, cuda_operand_bytes(&p->in[0]), 0) + (sort + select) * (waves < 1 ? 1 : waves);
+    if (!x.part || lines_of(p, false, &l)) return 0;
+    int64_t bytes = top_k_room(&x, cuda_range_most(axis_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
+    for (uint32_t i = 0; i < l.kept_count; i++)
+        if (!i64_mul(bytes, cuda_range_most(l.in[0].dim[l.kept[i]]), &bytes)) return SIZE_MAX;
+    return i64_mul(bytes, 2 * (int64_t)entry_size(p), &bytes) ? (size_t)bytes : SIZE_MAX;
 }
 
 static bool top_k_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -163,14 +216,15 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     (void)target;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    if (index || lines_of(p, false, &l)) return false;
+    if (index > (x.part ? 2 : 0) || lines_of(p, false, &l)) return false;
     c->source = "topk.cu";
     c->entry = "top_k";
     cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "KEPT", l.kept_count);
     cuda_code_define(c, "LARGEST", ((const attrs_top_k *)p->attrs)->largest != 0);
     cuda_code_define(c, "SELECT", x.kind);
-    cuda_code_define(c, "BLOCK", x.block);
+    cuda_code_define(c, "PARTS", x.part ? 1 + index : 0);
+    cuda_code_define(c, "BLOCK", index ? MERGE_BLOCK : x.block);
     cuda_code_define(c, "TRIGGER", 1);
     return true;
 }
@@ -199,6 +253,58 @@ static bool set_lines(const lines *l, const view *x, const view *values, const v
     return true;
 }
 
+static sinter_status top_k_launch(env *e, cuda_record *r, uint32_t code, int64_t blocks, uint32_t block,
+                                  uint32_t shared, const order_args *a, order_args **to)
+{
+    TRY(cuda_launch_begin(e, r, code, (uint64_t)blocks, 1, 1, block, shared, sizeof *a, to));
+    **to = *a;
+    CUDA_PATCH(r, *to, x, PATCH_IN, 0);
+    return SINTER_OK;
+}
+
+static void top_k_results(cuda_record *r, order_args *to, const view *values, const view *indices)
+{
+    if (values->dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, values, PATCH_OUT, 0);
+    if (indices->dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, indices, PATCH_OUT, 1);
+}
+
+/* The runs of parts, and launches that bring them together. */
+static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tactic *x, order_args a, const view *values,
+                                      const view *indices, cuda_record *r)
+{
+    const int64_t room = top_k_room(x, a.n, a.k), bytes = room * a.rows * entry_size(p);
+    const uint32_t merges = merges_of(a.n, x->part);
+    int64_t runs = cuda_ceil_div(a.n, x->part), blocks = 0;
+    order_args *to;
+    if (!a.k) return SINTER_OK;
+    if (!i64_mul(runs, a.rows, &blocks) || blocks > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "top_k: too many parts of lines");
+    a.room = (small)room;
+    a.entries = room * a.rows;
+    a.span = (small)x->part;
+    a.kept_out = a.k < a.span ? a.k : a.span;
+    a.parts = cuda_fast_div(runs);
+    TRY(top_k_launch(e, r, 0, blocks, x->block, shared_bytes(p, x, a.size), &a, &to));
+    CUDA_PATCH(r, to, sums, PATCH_WORKSPACE, 0);
+    for (uint32_t i = 0; i < merges; i++) {
+        const int64_t row = cuda_ceil_div(runs * a.kept_out, MERGE_BLOCK), span = (int64_t)a.span * TOPK_RUNS;
+        if (!i64_mul(row, a.rows, &blocks) || blocks > INT32_MAX)
+            return FAIL(e, UNSUPPORTED, "top_k: too many entries of lines");
+        a.kept_in = a.kept_out;
+        a.kept_out = span < a.k ? (small)span : a.k;
+        a.size = (small)power_above((int64_t)a.kept_in + 1);
+        a.run = cuda_fast_div(a.kept_in);
+        a.parts = cuda_fast_div(row);
+        TRY(top_k_launch(e, r, i + 1 < merges ? 1 : 2, blocks, MERGE_BLOCK, 0, &a, &to));
+        cuda_patch_add(r, to, offsetof(order_args, from), PATCH_WORKSPACE, 0, i % 2 ? bytes : 0);
+        if (i + 1 == merges) top_k_results(r, to, values, indices);
+        else cuda_patch_add(r, to, offsetof(order_args, sums), PATCH_WORKSPACE, 0, i % 2 ? 0 : bytes);
+        a.span = span < a.n ? (small)span : a.n;
+        runs = cuda_ceil_div(runs, TOPK_RUNS);
+    }
+    return SINTER_OK;
+}
+
 static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                 const view *out, void *record)
 {
@@ -216,20 +322,17 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     if (!set_lines(&l, &own, &values, &indices, &a) || k < 0 || k > a.n)
         return FAIL(e, UNSUPPORTED, "top_k: %lld of lines of %d elements", (long long)k, a.n);
     a.k = (small)k;
-    const int64_t size = power_above(x.kind ? k : a.n);
+    const int64_t part = x.part, size = power_above(x.kind ? k : part && part < a.n ? part : a.n);
     if (size > x.room) return FAIL(e, UNSUPPORTED, "top_k: %lld entries to sort, room for %u", (long long)size, x.room);
     a.size = (small)size;
+    if (x.part) return top_k_bind_parts(e, p, &x, a, &values, &indices, r);
     order_args *to;
-    TRY(cuda_launch_begin(e, r, 0, k ? (uint64_t)a.rows : 0, 1, 1, x.block, shared_bytes(p, &x, size), sizeof *to,
-                          &to));
-    *to = a;
-    CUDA_PATCH(r, to, x, PATCH_IN, 0);
-    if (values.dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, values, PATCH_OUT, 0);
-    if (indices.dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, indices, PATCH_OUT, 1);
+    TRY(top_k_launch(e, r, 0, k ? a.rows : 0, x.block, shared_bytes(p, &x, size), &a, &to));
+    top_k_results(r, to, &values, &indices);
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .out_strides = STRIDES_ROWS);
+CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .out_strides = STRIDES_ROWS, .workspace = top_k_workspace);
 
 /* ---- cumulate ---- */
 

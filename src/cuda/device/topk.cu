@@ -3,11 +3,15 @@
  *
  * Values become unsigned keys that sort as they do. A line that fits in shared memory is sorted there (bitonic). Of a
  * longer one (-DSELECT) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
- * many of its equals as are wanted, are gathered and sorted. */
+ * many of its equals as are wanted, are gathered and sorted.
+ *
+ * PARTS: 1: a block does so with a part of a line, and keeps the part's first k, a run of keys and places in the
+ * workspace. 2: up to RUNS runs become one: an entry's place in it is its place in its own run, and how many entries of
+ * each other run come before it. What lands behind the k-th is dropped. 3: the same, into the results. */
 #include "order.cuh"
 
 enum { IS_WIDE = sizeof(element) == 8, DIGIT = 8, BINS = 1 << DIGIT, KEY_BITS = IS_WIDE ? 64 : 32,
-       AT_ONCE = 8 };
+       AT_ONCE = 8, RUNS = TOPK_RUNS };
 template <bool WIDE> struct key_of_width { typedef u32 type; };
 template <> struct key_of_width<true> { typedef u64 type; };
 typedef key_of_width<IS_WIDE>::type key;
@@ -81,27 +85,27 @@ DEVICE i32 before(i32 x, i32 *spare, i32 &all)
     return lower + sum - x;
 }
 
-/* Gathers the k first of a long line into keys and at. */
-DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i32 *spare)
+/* Gathers the k first of a long line of n elements into keys and at. */
+DEVICE void select(const order_args &a, const element *x, i32 n, i32 most, key *keys, i32 *at, i32 *spare)
 {
     u32 *bins = (u32 *)(spare + 64);
     i32 *found = spare + 40;            /* digit, how many lie before it, how many have it */
     key prefix = 0;
-    i32 wanted = a.k, equal = a.n;
+    i32 wanted = most, equal = n;
     int shift = KEY_BITS - DIGIT;
     for (;; shift -= DIGIT) {
         for (i32 i = threadIdx.x; i < BINS; i += BLOCK) bins[i] = 0;
         sync_block();
-        for (i32 first = threadIdx.x; first < a.n; first += BLOCK * AT_ONCE) {
+        for (i32 first = threadIdx.x; first < n; first += BLOCK * AT_ONCE) {
             key v[AT_ONCE];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++) {
                 const i32 i = first + k * BLOCK;
-                v[k] = i < a.n ? key_of(x[i * a.step]) : 0;
+                v[k] = i < n ? key_of(x[i * a.step]) : 0;
             }
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++)
-                if (first + k * BLOCK < a.n &&
+                if (first + k * BLOCK < n &&
                     (shift == KEY_BITS - DIGIT || v[k] >> ((shift + DIGIT) % KEY_BITS) == prefix))
                     atomic_add(&bins[(u32)(v[k] >> shift) % BINS], 1u);
         }
@@ -119,25 +123,25 @@ DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i3
         wanted -= found[1];
         equal = found[2];
         /* Enough digits are known where all that begin with them find room, and in any case in the end. */
-        if (!shift || a.k - wanted + equal <= a.size) break;
+        if (!shift || most - wanted + equal <= a.size) break;
     }
-    const bool takes_all = a.k - wanted + equal <= a.size;
-    const i32 less = a.k - wanted, total = takes_all ? less + equal : a.k;
+    const bool takes_all = most - wanted + equal <= a.size;
+    const i32 less = most - wanted, total = takes_all ? less + equal : most;
     /* Equals are taken in their order, unless all are; the others in any. */
     u32 *count = bins;
     sync_block();
     if (!threadIdx.x) *count = 0;
     sync_block();
     i32 taken = 0;
-    for (i32 base = 0; base < a.n; base += BLOCK * AT_ONCE) {
+    for (i32 base = 0; base < n; base += BLOCK * AT_ONCE) {
         key v[AT_ONCE];
         i32 own = 0;
         /* A thread's elements are neighbours, so that threads in order are elements in order. */
         const i32 first = base + (i32)threadIdx.x * AT_ONCE;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) v[k] = first + k < a.n ? key_of(x[(first + k) * a.step]) : ~(key)0;
+        for (int k = 0; k < AT_ONCE; k++) v[k] = first + k < n ? key_of(x[(first + k) * a.step]) : ~(key)0;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) own += first + k < a.n && v[k] >> shift == prefix;
+        for (int k = 0; k < AT_ONCE; k++) own += first + k < n && v[k] >> shift == prefix;
         i32 lower = 0;
         if (!takes_all) {
             i32 all;
@@ -147,7 +151,7 @@ DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i3
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const key digits = v[k] >> shift;
-            if (first + k >= a.n || digits > prefix) continue;
+            if (first + k >= n || digits > prefix) continue;
             i32 to = less + lower;
             if (takes_all || digits < prefix) to = (i32)atomic_add(count, 1u);
             else if (lower++ >= wanted) continue;
@@ -161,26 +165,90 @@ DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i3
     }
 }
 
+DEVICE void keep(const order_args &a, const line_at &line, i32 to, i32 from)
+{
+    if (a.values)
+        ((element *)a.values)[line.values + to * a.value_step] = ((const element *)a.x)[line.x + from * a.step];
+    if (a.indices) ((i64 *)a.indices)[line.indices + to * a.index_step] = from;
+}
+
+#if PARTS > 1
+/* Entries of run `r` of a line: none behind the last. */
+DEVICE i32 entries_of(const order_args &a, i32 r)
+{
+    const i64 first = (i64)r * a.span;
+    return first < a.n ? (i32)smaller((i64)a.kept_in, a.n - first) : 0;
+}
+
+DEVICE void merge(const order_args &a)
+{
+    i32 row, block, r, i;
+    divmod_fast((i32)blockIdx.x, a.parts, row, block);
+    divmod_fast(block * BLOCK + (i32)threadIdx.x, a.run, r, i);
+    if (i >= entries_of(a, r)) return;
+    const key *const keys = (const key *)a.from + (i64)row * a.room;
+    const i32 *const at = (const i32 *)((const key *)a.from + a.entries) + (i64)row * a.room;
+    const i32 group = r / RUNS, from = at[(i64)r * a.kept_in + i];
+    const key own = keys[(i64)r * a.kept_in + i];
+    i32 before[RUNS], count[RUNS], to = i;
+#pragma unroll
+    for (int q = 0; q < RUNS; q++) {
+        before[q] = 0;
+        count[q] = group * RUNS + q == r ? 0 : entries_of(a, group * RUNS + q);
+    }
+    /* All runs are searched at the same time. Equal keys of an earlier run have lower places. */
+    for (i32 half = a.size / 2; half; half /= 2)
+#pragma unroll
+        for (int q = 0; q < RUNS; q++) {
+            const i32 probe = before[q] + half;
+            if (probe > count[q]) continue;
+            const key other = keys[(i64)(group * RUNS + q) * a.kept_in + probe - 1];
+            if (other < own || (other == own && group * RUNS + q < r)) before[q] = probe;
+        }
+#pragma unroll
+    for (int q = 0; q < RUNS; q++) to += before[q];
+    if (to >= a.k) return;
+    if (PARTS == 3) return keep(a, line_of(a, row), to, from);
+    const i64 place = (i64)row * a.room + (i64)group * a.kept_out + to;
+    ((key *)a.sums)[place] = own;
+    ((i32 *)((key *)a.sums + a.entries))[place] = from;
+}
+#endif
+
 KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
 {
-    const line_at line = line_of(a, blockIdx.x);
+#if PARTS > 1
+    grid_wait();
+    if (TRIGGER == 1) grid_trigger();
+    merge(a);
+#else
+    i32 row = blockIdx.x, part = 0;
+    if (PARTS) divmod_fast(row, a.parts, row, part);
+    const line_at line = line_of(a, row);
+    const i32 first = PARTS ? part * a.span : 0, n = PARTS ? smaller(a.span, a.n - first) : a.n;
+    const i32 most = PARTS ? smaller(a.k, n) : a.k;
     key *keys = (key *)shared_base();
     i32 *at = (i32 *)(keys + a.size);
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
-    const element *x = (const element *)a.x + line.x;
+    const element *x = (const element *)a.x + line.x + first * a.step;
     if (SELECT) {
-        select(a, x, keys, at, at + a.size);
+        select(a, x, n, most, keys, at, at + a.size);
     } else {
         for (i32 i = threadIdx.x; i < a.size; i += BLOCK) {
-            keys[i] = i < a.n ? key_of(x[i * a.step]) : ~(key)0;
-            at[i] = i < a.n ? i : 0x7fffffff;
+            keys[i] = i < n ? key_of(x[i * a.step]) : ~(key)0;
+            at[i] = i < n ? i : 0x7fffffff;
         }
     }
     sort(keys, at, a.size);
-    for (i32 i = threadIdx.x; i < a.k; i += BLOCK) {
-        const i32 from = at[i];
-        if (a.values) ((element *)a.values)[line.values + i * a.value_step] = x[from * a.step];
-        if (a.indices) ((i64 *)a.indices)[line.indices + i * a.index_step] = from;
+    for (i32 i = threadIdx.x; i < most; i += BLOCK) {
+        if (PARTS) {
+            const i64 place = (i64)row * a.room + (i64)part * a.kept_out + i;
+            ((key *)a.sums)[place] = keys[i];
+            ((i32 *)((key *)a.sums + a.entries))[place] = first + at[i];
+        } else {
+            keep(a, line, i, at[i]);
+        }
     }
+#endif
 }
