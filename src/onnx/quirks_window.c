@@ -539,7 +539,7 @@ static void col2im_late(onnx_call *c, const attrs_col2im *a, const dim *image, c
     index = build_shaped(b, build_where(b, is_inside, index, build_sizes(b, &pixels, 1, true)), tuples, 2);
     const dim one = call_k(c, 1), sides[2] = { columns, d[2] };
     ir_value_id shape[3] = { build_sizes(b, d, 1, false) };
-    shape[1] = build_expanded(b, build_scalar_i64(b, i64, -1), &one, 1);
+    shape[1] = build_div(b, build_sizes(b, &d[1], 1, false), build_sizes(b, &columns, 1, false));
     shape[2] = build_sizes(b, sides, 2, false);
     ir_value_id y = quirk_reshape_late(c, x, build_concat(b, shape, 3, &(attrs_concat){ .axis = 0 }), 4, true);
     if (b->status) return;
