@@ -538,8 +538,9 @@ static void col2im_late(onnx_call *c, const attrs_col2im *a, const dim *image, c
     const dim all = dim_mul(t, columns, places), tuples[2] = { all, call_k(c, 1) };
     index = build_shaped(b, build_where(b, is_inside, index, build_sizes(b, &pixels, 1, true)), tuples, 2);
     const dim one = call_k(c, 1), sides[2] = { columns, d[2] };
+    const ir_value_id wholes = build_sizes(b, &d[1], 1, false), parts = build_sizes(b, &columns, 1, false);
     ir_value_id shape[3] = { build_sizes(b, d, 1, false) };
-    shape[1] = build_div(b, build_sizes(b, &d[1], 1, false), build_sizes(b, &columns, 1, false));
+    shape[1] = build_div(b, wholes, parts);
     shape[2] = build_sizes(b, sides, 2, false);
     ir_value_id y = quirk_reshape_late(c, x, build_concat(b, shape, 3, &(attrs_concat){ .axis = 0 }), 4, true);
     if (b->status) return;
