@@ -259,21 +259,20 @@ static void keep_aspect_late(onnx_call *c, const attr_ints *axes, bool larger, q
     s->is_apart = true;
 }
 
-/* A box that the run computes. Axes that have no scale yet are scaled by their sizes. */
-static void box_late(onnx_call *c, ir_value_id roi, const attr_ints *axes, quirk_scales *s)
-{
-    for (uint32_t i = 0; i < axes->count && !c->b.status; i++) {
-        const uint32_t axis = (uint32_t)axes->at[i];
-        s->low[axis] = real_at(c, roi, i);
-        s->high[axis] = real_at(c, roi, axes->count + i);
-        if (s->scale[axis]) continue;
-        const ir_value_id wanted = quirk_size_real(c, s->size[axis]);
-        s->scale[axis] = build_div(&c->b, wanted, quirk_size_real(c, call_dim(c, call_in(c, 0), axis)));
-    }
-    s->is_apart = true;
-}
+/* A Resize as it is read. size and scale: of all axes; late: the same as values, where the run knows some of them. */
+typedef struct resizing {
+    onnx_call *c;
+    attrs_resize *a;
+    ir_value_id x, box;
+    uint32_t rank;
+    attr_ints axes; /* those that are resized */
+    dim size[SINTER_RANK_MAX];
+    double scale[SINTER_RANK_MAX];
+    quirk_scales late;
+    bool has_box, is_box_late, has_scale, is_late;
+} resizing;
 
-void convert_resize(onnx_call *c)
+static void resize_attributes(resizing *r)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
     static const char *const coordinates[] = { "half_pixel",           "half_pixel_symmetric",
@@ -281,18 +280,8 @@ void convert_resize(onnx_call *c)
                                                "asymmetric",           "tf_crop_and_resize",
                                                "tf_half_pixel_for_nn", NULL };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
-    static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
-    const ir_value_id x = call_in(c, 0);
-    if (c->version == 10) {
-        convert_upsample(c);
-        return;
-    }
-    attrs_resize *a = DEFAULTS(resize);
-    dim size[SINTER_RANK_MAX], given[SINTER_RANK_MAX];
-    double scale[SINTER_RANK_MAX], list[2 * SINTER_RANK_MAX];
-    attr_ints axes;
-    const uint32_t rank = call_shape(c, x, size);
-    uint32_t count = 0;
+    onnx_call *c = r->c;
+    attrs_resize *a = r->a;
     a->mode = item_of(c, "mode", call_text(c, "mode", "nearest"), modes);
     a->coordinate = item_of(c, "coordinate_transformation_mode",
                             call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
@@ -301,89 +290,136 @@ void convert_resize(onnx_call *c)
     a->exclude_outside = call_int(c, "exclude_outside", 0) != 0;
     a->extrapolation = call_real(c, "extrapolation_value", 0);
     a->antialias = call_int(c, "antialias", 0) != 0;
-    if (!call_ints(c, "axes", &axes)) {
-        axes.count = rank;
-        for (uint32_t i = 0; i < rank; i++) axes.at[i] = i;
+    if (!call_ints(c, "axes", &r->axes)) {
+        r->axes.count = r->rank;
+        for (uint32_t i = 0; i < r->rank; i++) r->axes.at[i] = i;
     }
-    for (uint32_t i = 0; i < axes.count; i++) axes.at[i] = call_axis(c, axes.at[i], rank);
-    for (uint32_t i = 0; i < rank; i++) scale[i] = 1;
-    ir_value_id roi = call_in(c, 1);
-    const ir_value_id sizes = call_in(c, 3);
-    int64_t length = 0;
-    ir_value_id scale_list = call_in(c, 2);
-    if (scale_list && call_size(c, scale_list, 0, &length) && length == 0) scale_list = 0;
-    const bool has_box = a->coordinate == resize_coordinate_tf_crop_and_resize;
-    bool is_box_late = false;
-    if (has_box) {
-        if (!roi) REJECT(c, INVALID_MODEL, "roi is missing");
-        if (!c->b.status && quirk_crop_late(c, a, &axes)) return;
-        roi = call_of_length(c, roi, 2 * axes.count);
-        is_box_late = !c->b.status && !ir_is_const(c->b.g, roi);
-        if (!is_box_late) call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
-        if (!is_box_late && count != 2 * axes.count)
-            REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
-        a->roi.count = 2 * rank;
-        for (uint32_t i = 0; i < rank; i++) a->roi.at[rank + i] = 1;
-        for (uint32_t i = 0; i < axes.count && !c->b.status && !is_box_late; i++) {
-            a->roi.at[axes.at[i]] = list[i];
-            a->roi.at[rank + axes.at[i]] = list[axes.count + i];
+    for (uint32_t i = 0; i < r->axes.count; i++) r->axes.at[i] = call_axis(c, r->axes.at[i], r->rank);
+    for (uint32_t i = 0; i < r->rank; i++) r->scale[i] = 1;
+    r->has_box = a->coordinate == resize_coordinate_tf_crop_and_resize;
+}
+
+static void resize_box(resizing *r)
+{
+    onnx_call *c = r->c;
+    const attr_ints *axes = &r->axes;
+    double list[2 * SINTER_RANK_MAX];
+    uint32_t count = 0;
+    r->box = call_of_length(c, call_in(c, 1), 2 * axes->count);
+    r->is_box_late = !c->b.status && !ir_is_const(c->b.g, r->box);
+    if (!r->is_box_late) call_const_reals(c, r->box, "roi", list, 2 * SINTER_RANK_MAX, &count);
+    if (!r->is_box_late && count != 2 * axes->count)
+        REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes->count);
+    r->a->roi.count = 2 * r->rank;
+    for (uint32_t i = 0; i < r->rank; i++) r->a->roi.at[r->rank + i] = 1;
+    for (uint32_t i = 0; i < axes->count && !c->b.status && !r->is_box_late; i++) {
+        r->a->roi.at[axes->at[i]] = list[i];
+        r->a->roi.at[r->rank + axes->at[i]] = list[axes->count + i];
+    }
+}
+
+/* A box that the run computes. Axes that have no scale yet are scaled by their sizes. */
+static void box_late(resizing *r)
+{
+    onnx_call *c = r->c;
+    quirk_scales *s = &r->late;
+    for (uint32_t i = 0; i < r->axes.count && !c->b.status; i++) {
+        const uint32_t axis = (uint32_t)r->axes.at[i];
+        s->low[axis] = real_at(c, r->box, i);
+        s->high[axis] = real_at(c, r->box, r->axes.count + i);
+        if (s->scale[axis]) continue;
+        const ir_value_id wanted = quirk_size_real(c, s->size[axis]);
+        s->scale[axis] = build_div(&c->b, wanted, quirk_size_real(c, call_dim(c, r->x, axis)));
+    }
+    s->is_apart = true;
+}
+
+/* The sizes are those of the box, scaled. */
+static void resize_box_sizes(resizing *r, const scales *read)
+{
+    onnx_call *c = r->c;
+    const bool is_late = read->any_late || r->is_box_late;
+    for (uint32_t i = 0; i < r->axes.count && !c->b.status; i++) {
+        int64_t have = 0;
+        const int64_t axis = r->axes.at[i];
+        const dim from = call_dim(c, r->x, (uint32_t)axis);
+        if (!is_late && dim_is_const(c->b.g->dims, from, &have)) {
+            const double part = r->a->roi.at[r->rank + axis] - r->a->roi.at[axis];
+            r->size[axis] = call_k(c, (int64_t)floor((double)have * part * read->at[i]));
+            continue;
         }
+        const ir_value_id low = real_at(c, r->box, i), high = real_at(c, r->box, r->axes.count + i),
+                          part = build_sub(&c->b, high, low),
+                          product = build_mul(&c->b, quirk_size_real(c, from), part);
+        ir_value_id *by = &r->late.scale[axis];
+        if (!*by) *by = build_scalar(&c->b, SINTER_DTYPE_F64, r->scale[axis]);
+        r->late.size[axis] = r->size[axis] = size_bound(c, build_mul(&c->b, product, *by));
     }
+}
+
+static void resize_by_scales(resizing *r, ir_value_id list)
+{
+    onnx_call *c = r->c;
+    scales read;
+    r->has_scale = true;
+    scales_read(c, list, r->axes.count, &read);
+    if (read.any_late) sizes_late(c, list, &read, r->axes.at, &r->late);
+    for (uint32_t i = 0; i < read.count && !c->b.status && !read.any_late; i++) {
+        const int64_t axis = r->axes.at[i];
+        r->scale[axis] = read.at[i];
+        r->size[axis] = scaled(c, r->size[axis], read.at[i]);
+        if (r->is_box_late) r->late.scale[axis] = build_scalar(&c->b, SINTER_DTYPE_F64, read.at[i]);
+    }
+    if (r->has_box) resize_box_sizes(r, &read);
+    r->is_late = read.any_late || r->is_box_late;
+}
+
+static void resize_to_sizes(resizing *r, ir_value_id list)
+{
+    static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
+    onnx_call *c = r->c;
+    const attr_ints *axes = &r->axes;
+    dim given[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    call_sizes(c, call_of_length(c, list, axes->count), "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);
+    if (count != axes->count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes->count);
+    for (uint32_t i = 0; i < count && !c->b.status; i++) r->late.size[axes->at[i]] = r->size[axes->at[i]] = given[i];
+    const int64_t policy =
+        item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
     if (c->b.status) return;
-    bool has_scale = scale_list != 0;
-    quirk_scales late = { .is_apart = false };
-    memcpy(late.size, size, sizeof size);
-    if (scale_list) {
-        scales read;
-        scales_read(c, scale_list, axes.count, &read);
-        if (read.any_late) sizes_late(c, scale_list, &read, axes.at, &late);
-        for (uint32_t i = 0; i < read.count && !c->b.status && !read.any_late; i++) {
-            scale[axes.at[i]] = read.at[i];
-            size[axes.at[i]] = scaled(c, size[axes.at[i]], read.at[i]);
-            if (is_box_late) late.scale[axes.at[i]] = build_scalar(&c->b, SINTER_DTYPE_F64, read.at[i]);
-        }
-        for (uint32_t i = 0; i < axes.count && !c->b.status && has_box; i++) { /* the sizes are those of the box */
-            int64_t have = 0;
-            const int64_t axis = axes.at[i];
-            const dim from = call_dim(c, x, (uint32_t)axis);
-            if (!read.any_late && !is_box_late && dim_is_const(c->b.g->dims, from, &have)) {
-                const double part = a->roi.at[rank + axis] - a->roi.at[axis];
-                size[axis] = call_k(c, (int64_t)floor((double)have * part * read.at[i]));
-                continue;
-            }
-            const ir_value_id low = real_at(c, roi, i), high = real_at(c, roi, axes.count + i),
-                              part = build_sub(&c->b, high, low),
-                              by = late.scale[axis] ? late.scale[axis]
-                                                    : build_scalar(&c->b, SINTER_DTYPE_F64, scale[axis]),
-                              product = build_mul(&c->b, quirk_size_real(c, from), part);
-            late.scale[axis] = by;
-            late.size[axis] = size[axis] = size_bound(c, build_mul(&c->b, product, by));
-        }
-        if (read.any_late || is_box_late) {
-            if (has_box) box_late(c, roi, &axes, &late);
-            c->out[0] = quirk_resize_scaled(c, x, a, &late);
-            return;
-        }
-    } else if (sizes) {
-        call_sizes(c, call_of_length(c, sizes, axes.count), "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX,
-                   &count);
-        if (count != axes.count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes.count);
-        for (uint32_t i = 0; i < count && !c->b.status; i++) late.size[axes.at[i]] = size[axes.at[i]] = given[i];
-        const int64_t policy =
-            item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
-        if (c->b.status) return;
-        has_scale = policy != 0;
-        const bool is_late = policy && (is_box_late || !keep_aspect(c, x, size, scale, &axes, policy == 2));
-        if (is_late) keep_aspect_late(c, &axes, policy == 2, &late);
-        if (has_box && (is_box_late || is_late)) box_late(c, roi, &axes, &late);
-        if (is_box_late || is_late) {
-            c->out[0] = quirk_resize_scaled(c, x, a, &late);
-            return;
-        }
-    } else {
-        REJECT(c, INVALID_MODEL, "neither scales nor sizes");
+    r->has_scale = policy != 0;
+    const bool is_late = policy && (r->is_box_late || !keep_aspect(c, r->x, r->size, r->scale, axes, policy == 2));
+    if (is_late) keep_aspect_late(c, axes, policy == 2, &r->late);
+    r->is_late = r->is_box_late || is_late;
+}
+
+void convert_resize(onnx_call *c)
+{
+    if (c->version == 10) {
+        convert_upsample(c);
+        return;
     }
-    if (!c->b.status) c->out[0] = quirk_resize(c, x, a, size, has_scale ? scale : NULL);
+    resizing r = { .c = c, .a = DEFAULTS(resize), .x = call_in(c, 0) };
+    ir_value_id scale_list = call_in(c, 2);
+    const ir_value_id size_list = call_in(c, 3);
+    int64_t length = 0;
+    r.rank = call_shape(c, r.x, r.size);
+    memcpy(r.late.size, r.size, sizeof r.size);
+    resize_attributes(&r);
+    if (scale_list && call_size(c, scale_list, 0, &length) && length == 0) scale_list = 0;
+    if (r.has_box) {
+        if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "roi is missing");
+        if (!c->b.status && quirk_crop_late(c, r.a, &r.axes)) return;
+        resize_box(&r);
+    }
+    if (!scale_list && !size_list) REJECT(c, INVALID_MODEL, "neither scales nor sizes");
+    if (c->b.status) return;
+    if (scale_list) resize_by_scales(&r, scale_list);
+    else resize_to_sizes(&r, size_list);
+    if (r.is_late && r.has_box) box_late(&r);
+    if (c->b.status) return;
+    c->out[0] = r.is_late ? quirk_resize_scaled(c, r.x, r.a, &r.late)
+                          : quirk_resize(c, r.x, r.a, r.size, r.has_scale ? r.scale : NULL);
 }
 
 void convert_grid_sample(onnx_call *c)
