@@ -123,7 +123,7 @@ static double top_k_cost_of(const problem *p, order_tactic x, const kernel_targe
 {
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
-    const double line = (double)axis_range(&l, &l.in[0]).opt, k = (double)wanted_range(&l).opt;
+    const double line = fmax(1, (double)axis_range(&l, &l.in[0]).opt), k = (double)wanted_range(&l).opt;
     const double n = x.part ? fmin(line, x.part) : line, rows = lines_opt(&l);
     const double units = target->units ? target->units : 100;
     double runs = ceil(line / n), run = fmin(n, k);
@@ -198,17 +198,24 @@ static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
     return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
 }
 
-/* Runs twice: before a launch and after it. */
+/* Of the runs of all lines, `entries` in all; what lies behind them is aligned for keys. SIZE_MAX: no bound. */
+static size_t top_k_bytes(const problem *p, int64_t entries)
+{
+    int64_t bytes;
+    return i64_mul(entries, entry_size(p), &bytes) && bytes < INT64_MAX / 4 ? size_align((size_t)bytes, 16) : SIZE_MAX;
+}
+
+/* Runs before a launch, and after it. */
 static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
     if (!x.part || lines_of(p, false, &l)) return 0;
-    int64_t bytes = top_k_room(&x, cuda_range_most(axis_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
+    int64_t entries = top_k_room(&x, cuda_range_most(axis_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
     for (uint32_t i = 0; i < l.kept_count; i++)
-        if (!i64_mul(bytes, cuda_range_most(l.in[0].dim[l.kept[i]]), &bytes)) return SIZE_MAX;
-    return i64_mul(bytes, 2 * (int64_t)entry_size(p), &bytes) ? (size_t)bytes : SIZE_MAX;
+        if (!i64_mul(entries, cuda_range_most(l.in[0].dim[l.kept[i]]), &entries)) return SIZE_MAX;
+    return size_mul(2, top_k_bytes(p, entries));
 }
 
 static bool top_k_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -272,7 +279,7 @@ static void top_k_results(cuda_record *r, order_args *to, const view *values, co
 static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tactic *x, order_args a, const view *values,
                                       const view *indices, cuda_record *r)
 {
-    const int64_t room = top_k_room(x, a.n, a.k), bytes = room * a.rows * entry_size(p);
+    const int64_t room = top_k_room(x, a.n, a.k), second = (int64_t)top_k_bytes(p, room * a.rows);
     const uint32_t merges = merges_of(a.n, x->part);
     int64_t runs = cuda_ceil_div(a.n, x->part), blocks = 0;
     order_args *to;
@@ -296,9 +303,9 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
         a.run = cuda_fast_div(a.kept_in);
         a.parts = cuda_fast_div(row);
         TRY(top_k_launch(e, r, i + 1 < merges ? 1 : 2, blocks, MERGE_BLOCK, 0, &a, &to));
-        cuda_patch_add(r, to, offsetof(order_args, from), PATCH_WORKSPACE, 0, i % 2 ? bytes : 0);
+        cuda_patch_add(r, to, offsetof(order_args, from), PATCH_WORKSPACE, 0, i % 2 ? second : 0);
         if (i + 1 == merges) top_k_results(r, to, values, indices);
-        else cuda_patch_add(r, to, offsetof(order_args, sums), PATCH_WORKSPACE, 0, i % 2 ? 0 : bytes);
+        else cuda_patch_add(r, to, offsetof(order_args, sums), PATCH_WORKSPACE, 0, i % 2 ? 0 : second);
         a.span = span < a.n ? (small)span : a.n;
         runs = cuda_ceil_div(runs, TOPK_RUNS);
     }

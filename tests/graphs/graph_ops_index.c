@@ -150,9 +150,18 @@ static bool eye_like(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Now and then a line so long that a GPU takes it in parts. */
+static uint32_t line_of_top_k(grow *g, uint64_t types)
+{
+    const gsize d[2] = { gsize_of(grow_between(g, 1, 2)), gsize_of(grow_between(g, 1100, 2600)) };
+    const sinter_dtype dtype = grow_one_in(g, 2) ? SINTER_DTYPE_F32 : SINTER_DTYPE_I64;
+    if (!grow_one_in(g, 8) || !grow_fits(g, d, 2)) return grow_pick(g, types, 1, SINTER_RANK_MAX);
+    return grow_leaf(g, dtype, d, 2, false, grow_fill(g, dtype));
+}
+
 static bool top_k(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    const uint32_t x = line_of_top_k(g, op->types);
     if (x == G_NONE) return false;
     const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
     const gsize size = grow_dim(g, x, axis);
