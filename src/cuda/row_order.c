@@ -292,7 +292,7 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
     a.kept_out = a.k < a.span ? a.k : a.span;
     a.parts = cuda_fast_div(runs);
     TRY(top_k_launch(e, r, 0, blocks, x->block, shared_bytes(p, x, a.size), &a, &to));
-    CUDA_PATCH(r, to, sums, PATCH_WORKSPACE, 0);
+    CUDA_PATCH(r, to, to, PATCH_WORKSPACE, 0);
     for (uint32_t i = 0; i < merges; i++) {
         const int64_t row = cuda_ceil_div(runs * a.kept_out, MERGE_BLOCK), span = (int64_t)a.span * TOPK_RUNS;
         if (!i64_mul(row, a.rows, &blocks) || blocks > INT32_MAX)
@@ -305,7 +305,7 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
         TRY(top_k_launch(e, r, i + 1 < merges ? 1 : 2, blocks, MERGE_BLOCK, 0, &a, &to));
         cuda_patch_add(r, to, offsetof(order_args, from), PATCH_WORKSPACE, 0, i % 2 ? second : 0);
         if (i + 1 == merges) top_k_results(r, to, values, indices);
-        else cuda_patch_add(r, to, offsetof(order_args, sums), PATCH_WORKSPACE, 0, i % 2 ? 0 : second);
+        else cuda_patch_add(r, to, offsetof(order_args, to), PATCH_WORKSPACE, 0, i % 2 ? 0 : second);
         a.span = span < a.n ? (small)span : a.n;
         runs = cuda_ceil_div(runs, TOPK_RUNS);
     }

@@ -113,8 +113,8 @@ static dim size_late(onnx_call *c, dim size, ir_value_id scale)
     return size_bound(c, build_typed(&c->b, product, SINTER_DTYPE_F32));
 }
 
-/* floor(d * scale) as an expression: scale as the nearest fraction with a small denominator; else
- * the run computes the product. */
+/* floor(d * scale) as an expression, where the scale is a fraction with a small denominator; else the run computes it.
+ */
 static dim scaled(onnx_call *c, dim d, double scale)
 {
     dim_table *t = c->b.g->dims;

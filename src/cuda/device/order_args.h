@@ -16,9 +16,8 @@ struct order_axis {
 
 struct order_args {
     address x, values, indices;         /* 0: not wanted */
-    /* scan.cu: of the parts of lines, [rows][parts] of 8 bytes. topk.cu: where parts of lines go that are in order. */
-    address sums;
-    address from;                       /* topk.cu: runs that are brought together */
+    address sums;                       /* scan.cu: of the parts of lines, [rows][parts] of 8 bytes */
+    address from, to;                   /* topk.cu: runs before a launch and after it, [rows][room] entries */
     struct order_axis kept[ORDER_AXES];
     wide step, value_step, index_step;  /* from one element of a line to the next */
     small rows, n, k;                   /* lines, elements of one, how many of them are wanted */

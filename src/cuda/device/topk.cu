@@ -165,6 +165,7 @@ DEVICE void select(const order_args &a, const element *x, i32 n, i32 most, key *
     }
 }
 
+/* Result `to` of a line is its element `from`. */
 DEVICE void keep(const order_args &a, const line_at &line, i32 to, i32 from)
 {
     if (a.values)
@@ -210,8 +211,8 @@ DEVICE void merge(const order_args &a)
     if (to >= a.k) return;
     if (PARTS == 3) return keep(a, line_of(a, row), to, from);
     const i64 place = (i64)row * a.room + (i64)group * a.kept_out + to;
-    ((key *)a.sums)[place] = own;
-    ((i32 *)((key *)a.sums + a.entries))[place] = from;
+    ((key *)a.to)[place] = own;
+    ((i32 *)((key *)a.to + a.entries))[place] = from;
 }
 #endif
 
@@ -244,8 +245,8 @@ KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
     for (i32 i = threadIdx.x; i < most; i += BLOCK) {
         if (PARTS) {
             const i64 place = (i64)row * a.room + (i64)part * a.kept_out + i;
-            ((key *)a.sums)[place] = keys[i];
-            ((i32 *)((key *)a.sums + a.entries))[place] = first + at[i];
+            ((key *)a.to)[place] = keys[i];
+            ((i32 *)((key *)a.to + a.entries))[place] = first + at[i];
         } else {
             keep(a, line, i, at[i]);
         }
