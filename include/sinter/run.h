@@ -121,14 +121,15 @@ SINTER_API sinter_status sinter_context_set_output_allocator(sinter_context *con
                                                              const sinter_output_allocator *allocator,
                                                              sinter_place place, sinter_error *error) SINTER_MUST_USE;
 
-/* The names of the inputs that miss a shape, or whose missing value decides the shape of an output: the first `room` of
- * them, and in *count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides.
- * The names are valid as long as the engine. Errors: INVALID_ARG if shapes disagree. */
+/* The names of the inputs that miss a shape, or whose missing value decides a size: the first `room` of them, and in
+ * *count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides. The names are
+ * valid as long as the engine. Errors: INVALID_ARG if shapes disagree. */
 SINTER_API sinter_status sinter_context_infer_shapes(sinter_context *context, const char **missing, uint32_t room,
                                                      uint32_t *count, sinter_error *error) SINTER_MUST_USE;
 /* The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
- * -1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape,
- * for example) are used if they are on the host. Errors: INVALID_ARG. */
+ * -1 if only the run can know it, or if an input has no shape. Values of small inputs of integers that are
+ * sizes (of a Reshape, for example), or from which the model computes sizes, are used if they are on the host.
+ * Errors: INVALID_ARG. */
 SINTER_API sinter_status sinter_context_output_shape(sinter_context *context, const char *name, sinter_tensor *out,
                                                      sinter_error *error) SINTER_MUST_USE;
 /* The most bytes that output `name` can have with the inputs' shapes; inputs without shapes count with the profile's

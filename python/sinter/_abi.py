@@ -1467,9 +1467,9 @@ stream, and the call waits for that run. The caller's first run is then as fast 
 reference to the engine. Errors: INVALID_ARG (no such profile), NO_MEMORY.
 """),
     "sinter_context_infer_shapes": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, POINTER(c_uint32), POINTER(sinter_error)], "context missing room count error",
-"""The names of the inputs that miss a shape, or whose missing value decides the shape of an output: the first `room` of
-them, and in *count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides.
-The names are valid as long as the engine. Errors: INVALID_ARG if shapes disagree.
+"""The names of the inputs that miss a shape, or whose missing value decides a size: the first `room` of them, and in
+*count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides. The names are
+valid as long as the engine. Errors: INVALID_ARG if shapes disagree.
 """),
     "sinter_context_is_done": (c_int, [c_void_p], "context",
 """Non-zero: no run is active, so sinter_context_wait would return immediately."""),
@@ -1493,8 +1493,9 @@ unless the caller gave device memory.
 """),
     "sinter_context_output_shape": (c_int, [c_void_p, c_char_p, POINTER(sinter_tensor), POINTER(sinter_error)], "context name out error",
 """The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
--1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape,
-for example) are used if they are on the host. Errors: INVALID_ARG.
+-1 if only the run can know it, or if an input has no shape. Values of small inputs of integers that are
+sizes (of a Reshape, for example), or from which the model computes sizes, are used if they are on the host.
+Errors: INVALID_ARG.
 """),
     "sinter_context_print_layers": (c_int, [c_void_p, c_uint32, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "context index format write user error",
 """sinter_engine_print_layers, with the sizes that the shapes of the inputs decide in the context's profile.

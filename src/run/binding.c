@@ -106,6 +106,16 @@ static bool extent(const view *v, int64_t offset, int64_t *low, int64_t *high)
     return true;
 }
 
+bool context_view_fits(const view *v, int64_t offset, uint64_t size)
+{
+    const int64_t bits = sinter_dtype_bits(v->dtype);
+    int64_t low, high, first_bit, last_bit;
+    if (view_count(v) == 0) return true;
+    return extent(v, offset, &low, &high) && low >= 0 && i64_add(high, 1, &last_bit) &&
+           i64_mul(last_bit, bits, &last_bit) && ((uint64_t)last_bit + 7) / 8 <= size && offset >= 0 &&
+           i64_mul(offset, bits, &first_bit) && first_bit % 8 == 0;
+}
+
 /* A stride that is never taken may be any number, or none. Kernels add it all the same, and it must not overflow. */
 static void calm_strides(view *v, bool is_empty)
 {
@@ -136,14 +146,9 @@ sinter_status context_prepare_value(context *c, uint32_t v)
     calm_strides(out, is_empty);
     uint64_t size;
     TRY(NOTE(&c->e, storage_room(c, v, &size), "making room for '%s'", name));
-    int64_t low, high, last_bit;
-    bool ok = is_empty || extent(out, offset, &low, &high);
-    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) &&
-                             ((uint64_t)last_bit + 7) / 8 <= size));
-    int64_t first_bit = 0;
-    ok = ok && (is_empty || (i64_mul(offset, bits, &first_bit) && first_bit % 8 == 0 && offset >= 0));
+    const bool ok = context_view_fits(out, offset, size);
+    const int64_t first_bit = ok && !is_empty ? offset * bits : 0;
     c->now->is_bounded[v] = ok;
-    if (is_empty || !ok) first_bit = 0;
     uint8_t *base = c->base[x->storage];
     static const uint64_t nothing = 0; /* what has no elements has an address all the same */
     if (!base && is_empty && !c->g->backend->copy) base = (uint8_t *)(uintptr_t)&nothing;
@@ -229,7 +234,7 @@ static void print_shapes(const view *v, uint32_t count, text *out)
     }
 }
 
-static sinter_status check_follows(context *c, const problem *p, const program_step *s)
+sinter_status context_check_follows(context *c, const problem *p, const program_step *s)
 {
     const arena_mark mark = arena_save(&c->scratch);
     dim_table *t = dim_table_create(&c->scratch);
@@ -358,7 +363,7 @@ sinter_status context_prepare_step(context *c, uint32_t step)
         out[i].data = NULL;
     }
     TRY(check_places(c, step));
-    return code->is_inferred ? SINTER_OK : check_follows(c, code->problem, s);
+    return code->is_inferred ? SINTER_OK : context_check_follows(c, code->problem, s);
 }
 
 /* ---- symbols ---- */

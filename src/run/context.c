@@ -191,6 +191,7 @@ static sinter_status build_profile(context *c)
     c->stops_at = UINT32_MAX;
     TRY(make_arrays(c));
     TRY(context_make_users(c));
+    TRY(context_find_sizes(c));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     TRY(make_memory(c));
     TRY(NOTE(&c->e, prepare(c), "preparing a context"));
@@ -224,6 +225,9 @@ static void drop_profile(context *c, bool is_memory_kept)
     c->host_workspace = NULL;
     c->clock = NULL;
     c->users = (run_users){ 0 };
+    c->size_step = NULL;
+    c->is_size = NULL;
+    c->size_count = 0;
     c->has_times = false;
 }
 

@@ -136,6 +136,8 @@ typedef struct context {
     bool          is_fetching;      /* copies may be under way on weight_stream */
     uint32_t      next_io;          /* where the search for a name begins */
     run_users     users;
+    uint32_t     *size_step, size_count;    /* steps that compute sizes of what small inputs hold, and bind them */
+    uint8_t      *is_size;          /* by input: its values decide sizes */
     run_feed     *feed;
     uint32_t      feed_count;
     void        **pointer;          /* room for the operands of the widest step on the host */
@@ -237,6 +239,10 @@ static inline bool context_is_late_value(const context *c, uint32_t v)
 sinter_status context_prepare_value(context *c, uint32_t v);
 /* All values of a step, its attributes, and the checks that no shape may skip. */
 sinter_status context_prepare_step(context *c, uint32_t step);
+/* Does the view, from so many elements on, begin at a byte and lie inside `size` bytes? */
+bool          context_view_fits(const view *v, int64_t offset, uint64_t size);
+/* INVALID_MODEL: the step's results have other shapes than the op gives them. */
+sinter_status context_check_follows(context *c, const problem *p, const program_step *s);
 /* Binds the late symbols among `v`'s dims that `step` binds to `dim_at`; the others must be equal. Evaluates the shape
  * program again. */
 sinter_status context_bind_dims(context *c, uint32_t step, uint32_t v, const int64_t *dim_at, uint32_t rank,
@@ -315,6 +321,13 @@ sinter_status context_weights_add(context *c, run_item *item, uint32_t step);
 sinter_status context_weights_take(context *c, const run_region *r, uint32_t i);
 /* Operands of an item have the addresses that they will have in its slot. */
 void          context_weights_address(context *c, const run_item *item);
+
+/* ---- run_sizes.c: sizes that small integers say ---- */
+/* Finds the steps between inputs and sizes that can be computed before a run. */
+sinter_status context_find_sizes(context *c);
+/* Runs them on what inputs hold, as far as they are set and on the host: symbols that become known are set, and dims
+ * are evaluated again. In scratch memory. */
+sinter_status context_eval_sizes(context *c, int64_t *symbol, int64_t *dim_at);
 
 /* ---- run_infer.c: sizes before a run ---- */
 /* An output's dims, -1 where data decides or an input has no shape yet. */

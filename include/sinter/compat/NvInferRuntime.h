@@ -373,16 +373,17 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     void find_shape_inputs() const
     {
         if (engine_.is_stripped()) return;
-        bool is_known = true;
+        bool may_be = false;
+        for (sinter::io const &io : *io_) {
+            const bool is_list = io.dtype == SINTER_DTYPE_I32 || io.dtype == SINTER_DTYPE_I64;
+            may_be = may_be || (io.is_input && io.opt.size() < 2 && is_list);
+        }
+        if (!may_be) return;
         sinter::context_options o;
         o->memory = SINTER_MEMORY_USER;
         sinter::context c(engine_, o);
         for (sinter::io const &io : *io_)
             if (io.is_input) c.set_input_shape(io.name, io.opt);
-        for (sinter::io const &io : *io_)
-            if (!io.is_input)
-                for (const int64_t size : c.output_shape(io.name)) is_known = is_known && size >= 0;
-        if (is_known) return;
         std::vector<char const *> names(io_->size());
         uint32_t count = 0;
         sinter::call(sinter_context_infer_shapes, c.get(), names.data(), static_cast<uint32_t>(names.size()), &count);

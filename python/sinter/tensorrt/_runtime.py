@@ -172,9 +172,9 @@ class ICudaEngine(Managed, Reporter):
         self._generation = getattr(self, "_generation", 0) + 1
 
     def _find_shape_inputs(self):
-        """The inputs whose values decide sizes of outputs. As upstream has it, their data lie on the host."""
+        """The inputs whose values decide sizes. As upstream has it, their data lie on the host."""
         shapes = {io.name: io.opt for io in self._engine.io(0) if io.is_input}
-        if not any(-1 in shape for shape in infer(self._engine, shapes).values()):
+        if not any(len(io.opt) < 2 and io.dtype in (Dtype.I32, Dtype.I64) for io in self._engine.io(0) if io.is_input):
             return frozenset()
         try:
             with self._engine.context(memory="user") as context:
