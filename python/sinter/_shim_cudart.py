@@ -201,6 +201,39 @@ def cudaMemsetAsync(devPtr, value, count, stream):
     return (OK if submit(stream, lambda: cudaMemset(devPtr, value, count) == (OK,)) else BAD,)
 
 
+def cudaMemset2D(devPtr, pitch, value, width, height):
+    rows = [cudaMemset(int(devPtr) + y * int(pitch), value, width) for y in range(int(height))]
+    return (OK if pitch >= width and all(row == (OK,) for row in rows) else BAD,)
+
+
+def cudaMemset2DAsync(devPtr, pitch, value, width, height, stream):
+    return (OK if submit(stream, lambda: cudaMemset2D(devPtr, pitch, value, width, height) == (OK,)) else BAD,)
+
+
+def cudaMallocPitch(width, height):
+    pitch = -(-int(width) // 256) * 256
+    status, at = cudaMalloc(pitch * int(height))
+    return status, at, pitch if status == OK else 0
+
+
+def cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count):
+    if dstDevice or srcDevice:
+        return (cudaError_t.cudaErrorInvalidDevice,)
+    return cudaMemcpy(dst, src, count, cudaMemcpyKind.cudaMemcpyDeviceToDevice)
+
+
+def cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream):
+    return (OK if submit(stream, lambda: cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count) == (OK,)) else BAD,)
+
+
+def cudaMemPrefetchAsync(devPtr, count, dstDevice, *stream):
+    return (OK if device.holds(int(devPtr), int(count)) else BAD,)
+
+
+def cudaMemAdvise(devPtr, count, advice, device_):
+    return (OK if device.holds(int(devPtr), int(count)) else BAD,)
+
+
 def cudaMemGetInfo():
     total = total_memory()
     return OK, total - device.used(), total
@@ -241,6 +274,10 @@ def cudaStreamGetPriority(hStream):
     return OK, 0
 
 
+def cudaStreamGetFlags(hStream):
+    return OK, 0
+
+
 def cudaDeviceGetStreamPriorityRange():
     return OK, 0, 0
 
@@ -268,6 +305,10 @@ def cudaGraphInstantiate(graph, *more):
     """What follows the graph is flags, or, in old versions, a buffer for a log and its size: these give the node of an error, too."""
     node = (0,) if len(more) == 2 else ()
     return (OK, handle(handles[int(graph)]), *node) if int(graph) in handles else (NO_HANDLE, 0, *node)
+
+
+def cudaGraphInstantiateWithFlags(graph, flags=0):
+    return cudaGraphInstantiate(graph, flags)
 
 
 def cudaGraphLaunch(graphExec, stream):
@@ -398,6 +439,10 @@ def cudaEventRecord(event, stream=0):
     return (OK,)
 
 
+def cudaEventRecordWithFlags(event, stream=0, flags=0):
+    return cudaEventRecord(event, stream)
+
+
 def cudaEventSynchronize(event):
     return (OK,)
 
@@ -441,8 +486,35 @@ def cudaSetDeviceFlags(flags):
     return (OK,)
 
 
+def cudaGetDeviceFlags():
+    return OK, 0
+
+
+def cudaInitDevice(device, deviceFlags=0, flags=0):
+    return cudaSetDevice(device)
+
+
+def cudaDeviceCanAccessPeer(device, peerDevice):
+    return OK, 0
+
+
+limits = {}
+
+
+class cudaLimit(enum.IntEnum):
+    cudaLimitStackSize = 0
+    cudaLimitPrintfFifoSize = 1
+    cudaLimitMallocHeapSize = 2
+    cudaLimitPersistingL2CacheSize = 6
+
+
 def cudaDeviceSetLimit(limit, value):
+    limits[int(limit)] = int(value)
     return (OK,)
+
+
+def cudaDeviceGetLimit(limit):
+    return OK, limits.get(int(limit), 0)
 
 
 def cudaDeviceGetAttribute(attr, device):
@@ -499,6 +571,13 @@ def driver_function(function):
     return call
 
 
+def filler(width):
+    """cuMemsetD16 and cuMemsetD32: numbers of so many bytes."""
+    def fill(dst, value, count, stream=0):
+        return (OK if submit(stream, device.fill, int(dst), int(value), int(count), width) else BAD,)
+    return fill
+
+
 DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ordinal == 0 else 101, 0), "cuDeviceGetCount": cudaGetDeviceCount,
           "cuCtxCreate": lambda *_: (0, handle("context")), "cuCtxDestroy": lambda context: (0,),
           "cuDevicePrimaryCtxRetain": lambda d: (0, handle("context")), "cuCtxSetCurrent": lambda context: (0,),
@@ -519,7 +598,17 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
           "cuGraphUpload": cudaGraphUpload, "cuGraphDestroy": cudaGraphDestroy, "cuGraphExecDestroy": cudaGraphExecDestroy,
           "cuMemAllocAsync": cudaMallocAsync, "cuMemFreeAsync": cudaFreeAsync, "cuMemAllocManaged": cudaMallocManaged,
           "cuMemHostGetDevicePointer": cudaHostGetDevicePointer, "cuMemHostAlloc": cudaHostAlloc, "cuMemHostRegister": cudaHostRegister, "cuMemHostUnregister": cudaHostUnregister,
-          "cuMemsetD8": cudaMemset, "cuMemsetD8Async": cudaMemsetAsync, "cuCtxGetCurrent": lambda: (0, next(iter(handles), 0)),
+          "cuMemsetD8": cudaMemset, "cuMemsetD8Async": cudaMemsetAsync, "cuMemsetD16": filler(2), "cuMemsetD16Async": filler(2),
+          "cuMemsetD32": filler(4), "cuMemsetD32Async": filler(4), "cuMemcpy": lambda to, source, size: cudaMemcpy(to, source, size, 0),
+          "cuMemcpyAsync": lambda to, source, size, stream: cudaMemcpyAsync(to, source, size, 0, stream), "cuMemPrefetchAsync": cudaMemPrefetchAsync,
+          "cuMemAdvise": cudaMemAdvise, "cuMemAllocPitch": lambda width, height, element: cudaMallocPitch(width, height),
+          "cuStreamCreateWithPriority": lambda flags, priority: cudaStreamCreate(), "cuStreamGetPriority": cudaStreamGetPriority,
+          "cuStreamGetFlags": cudaStreamGetFlags, "cuCtxGetStreamPriorityRange": cudaDeviceGetStreamPriorityRange,
+          "cuGraphInstantiateWithFlags": cudaGraphInstantiateWithFlags, "cuProfilerStart": cudaProfilerStart, "cuProfilerStop": cudaProfilerStop,
+          "cuCtxGetDevice": lambda: (0, 0), "cuCtxGetApiVersion": lambda context: (0, 3020), "cuCtxSetLimit": cudaDeviceSetLimit,
+          "cuCtxGetLimit": cudaDeviceGetLimit, "cuDevicePrimaryCtxGetState": lambda d: (0, 0, 1), "cuDevicePrimaryCtxReset": lambda d: (0,),
+          "cuDevicePrimaryCtxSetFlags": lambda d, flags: (0,), "cuDeviceCanAccessPeer": cudaDeviceCanAccessPeer,
+          "cuDeviceGetPCIBusId": cudaDeviceGetPCIBusId, "cuCtxGetCurrent": lambda: (0, next(iter(handles), 0)),
           "cuCtxPushCurrent": lambda context: (0,), "cuCtxPopCurrent": lambda: (0, 0), "cuDevicePrimaryCtxRelease": lambda d: (0,),
           "cuDeviceGetName": lambda length, d: (0, b"host (sinter)"), "cuDeviceTotalMem": lambda d: (0, total_memory()),
           "cuDeviceGetAttribute": cudaDeviceGetAttribute, "cuDeviceComputeCapability": lambda d: (0, 0, 0),
@@ -547,6 +636,8 @@ def modules():
     runtime.cudaHostAllocWriteCombined, runtime.cudaMemAttachGlobal, runtime.cudaMemAttachHost = 4, 1, 2
     runtime.cudaEventWaitDefault, runtime.cudaEventRecordDefault, runtime.cudaEventInterprocess = 0, 0, 4
     runtime.cudaDeviceScheduleAuto, runtime.cudaDeviceScheduleSpin, runtime.cudaDeviceScheduleBlockingSync = 0, 1, 4
+    runtime.cudaDeviceScheduleYield, runtime.cudaDeviceMapHost, runtime.cudaStreamLegacy, runtime.cudaStreamPerThread = 2, 8, 1, 2
+    driver.CU_STREAM_LEGACY, driver.CU_STREAM_PER_THREAD = 1, 2
     runtime.cudaHostRegisterPortable, runtime.cudaHostRegisterMapped, runtime.cudaHostRegisterReadOnly = 1, 2, 8
     runtime.cudaStream_t = runtime.cudaEvent_t = runtime.cudaGraph_t = runtime.cudaGraphExec_t = int
     for module in (runtime, driver):
@@ -556,7 +647,7 @@ def modules():
     driver.CU_MEMHOSTALLOC_PORTABLE, driver.CU_MEMHOSTALLOC_DEVICEMAP, driver.CU_MEMHOSTALLOC_WRITECOMBINED = 1, 2, 4
     driver.CU_MEMHOSTREGISTER_PORTABLE, driver.CU_MEMHOSTREGISTER_DEVICEMAP = 1, 2
     driver.cuuint32_t = driver.cuuint64_t = runtime.cudaMemPool_t = int
-    for name in ("CUdevice", "CUdeviceptr", "CUstream", "CUevent", "CUcontext", "CUmodule", "CUfunction"):
+    for name in ("CUdevice", "CUdeviceptr", "CUstream", "CUevent", "CUcontext", "CUmodule", "CUfunction", "CUgraph", "CUgraphExec"):
         setattr(driver, name, int)
     nvrtc.nvrtcResult, nvrtc.nvrtcVersion = nvrtcResult, lambda: (nvrtcResult.NVRTC_SUCCESS, 12, 0)
     nvrtc.nvrtcGetErrorString = lambda error: (nvrtcResult.NVRTC_SUCCESS, nvrtcResult(error).name.encode())

@@ -139,6 +139,43 @@ def from_device_like(devptr, other_ary):
     return from_device(devptr, other_ary.shape, other_ary.dtype)
 
 
+class ArgumentHandler:
+    """An array of the host as an argument that lies in memory of the device, which is made when it is first asked for. What calls
+    with it calls pre_call() before and post_call() after."""
+
+    def __init__(self, ary):
+        self.array, self.dev_alloc = ary, None
+
+    def get_device_alloc(self):
+        if self.dev_alloc is None:
+            self.dev_alloc = mem_alloc_like(self.array)
+        return self.dev_alloc
+
+    def pre_call(self, stream):
+        return None
+
+    def post_call(self, stream):
+        return None
+
+
+class In(ArgumentHandler):
+    """It is read: copied to the device before the call."""
+
+    def pre_call(self, stream):
+        memcpy_htod(self.get_device_alloc(), self.array)
+
+
+class Out(ArgumentHandler):
+    """It is written: copied from the device after the call."""
+
+    def post_call(self, stream):
+        memcpy_dtoh(self.array, self.get_device_alloc())
+
+
+class InOut(In, Out):
+    pass
+
+
 class HostAllocation:
     """Page-locked memory: the base of the array that lies in it. The device reads it by the same address."""
 
@@ -171,11 +208,34 @@ def pagelocked_empty_like(array, mem_flags=0):
     return pagelocked_empty(array.shape, array.dtype)
 
 
-pagelocked_zeros_like = pagelocked_empty_like
+def pagelocked_zeros_like(array, mem_flags=0):
+    return pagelocked_zeros(array.shape, array.dtype)
 
 
 def aligned_empty(shape, dtype, order="C", alignment=4096):
     return pagelocked_empty(shape, dtype, order)
+
+
+def aligned_zeros(shape, dtype, order="C", alignment=4096):
+    return pagelocked_zeros(shape, dtype, order)
+
+
+def aligned_empty_like(array, alignment=4096):
+    return pagelocked_empty_like(array)
+
+
+def aligned_zeros_like(array, alignment=4096):
+    return pagelocked_zeros_like(array)
+
+
+def memset_rows(dest, pitch, value, width, height, size):
+    """Rows of elements of `size` bytes, `pitch` bytes apart."""
+    for row in range(int(height)):
+        memset(int(dest) + row * int(pitch), value, width, size)
+
+
+def memcpy_peer(dest, src, size, dest_context=None, src_context=None):
+    memcpy_dtod(dest, src, size)
 
 
 class Stream:
@@ -221,7 +281,7 @@ class Event:
 
 class Context:
     """A context of the host."""
-    stack = []
+    stack, limits = [], {}
 
     def push(self):
         Context.stack.append(self)
@@ -232,6 +292,29 @@ class Context:
             Context.stack.pop()
 
     def detach(self):
+        return None
+
+    @staticmethod
+    def attach(flags=0):
+        return Context.get_current() or Device(0).make_context()
+
+    def get_api_version(self):
+        return 3020
+
+    @staticmethod
+    def get_limit(limit):
+        return Context.limits.get(int(limit), 0)
+
+    @staticmethod
+    def set_limit(limit, value):
+        Context.limits[int(limit)] = int(value)
+
+    @staticmethod
+    def get_cache_config():
+        return 0
+
+    @staticmethod
+    def set_cache_config(config):
         return None
 
     @staticmethod
@@ -277,6 +360,9 @@ class Device:
         return made
 
     retain_primary_context = make_context
+
+    def can_access_peer(self, other):
+        return False
 
     def pci_bus_id(self):
         return "0000:00:00.0"
@@ -351,6 +437,27 @@ class GPUArray:
     def ravel(self):
         return self.reshape(self.size)
 
+    def squeeze(self):
+        return self.reshape([n for n in self.shape if n != 1])
+
+    def transpose(self, axes=None):
+        """A copy: elements lie here without gaps."""
+        return to_gpu(numpy().ascontiguousarray(self._array().transpose(axes)))
+
+    T = property(transpose)
+    strides = property(lambda self: self._array().strides)
+    flags = property(lambda self: self._array().flags)
+
+    def item(self):
+        return self.get().item()
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.ptr, False), "strides": None, "version": 3}
+
     def _array(self):
         """The elements where they lie."""
         from ctypes import c_char
@@ -408,39 +515,87 @@ def zeros_like(other, dtype=None, order="K"):
     return empty_like(other, dtype).fill(0)
 
 
+def ones_like(other, dtype=None, order="K"):
+    return empty_like(other, dtype).fill(1)
+
+
+def arange(*arguments, dtype=None, stream=None):
+    return to_gpu(numpy().arange(*arguments, dtype=dtype))
+
+
+def of_arrays(name):
+    """A function of NumPy on arrays of the device, alone or in a list; what is no array among the arguments is for NumPy."""
+    def apply(*arguments, **keywords):
+        keywords = {k: v for k, v in keywords.items() if k not in ("stream", "out", "allocator")}
+
+        def host(x):
+            return x._array() if isinstance(x, GPUArray) else [host(each) for each in x] if isinstance(x, (list, tuple)) else x
+        return to_gpu(numpy().asarray(getattr(numpy(), name)(*map(host, arguments), **keywords)))
+    return apply
+
+
+def reduction(name):
+    """pycuda's reductions are over all elements; the second argument of some is the type of the result."""
+    def apply(a, dtype=None, stream=None, **_keywords):
+        made = getattr(a._array(), name)() if dtype is None else getattr(a._array(), name)(dtype=dtype)
+        return to_gpu(numpy().asarray(made, a.dtype if dtype is None and name in ("sum", "max", "min") else None))
+    return apply
+
+
+OF_ARRAYS = "maximum minimum where concatenate stack logical_and logical_or logical_not dot vdot"
+MATH = "exp log log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh floor ceil fabs"
+
+
 def modules():
     """The modules by name."""
-    top, driver, autoinit, gpuarray, tools = (types.ModuleType(n) for n in (
-        "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools"))
+    top, driver, autoinit, gpuarray, tools, cumath = (types.ModuleType(n) for n in (
+        "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools", "pycuda.cumath"))
     for name in ("Error", "LogicError", "MemoryError", "RuntimeError", "LaunchError", "DeviceAllocation", "memcpy_htod",
                  "memcpy_dtoh", "memcpy_dtod", "memcpy_htod_async", "memcpy_dtoh_async", "memcpy_dtod_async", "mem_alloc",
                  "mem_alloc_pitch", "to_device", "from_device", "mem_get_info", "mem_alloc_like", "from_device_like", "HostAllocation",
                  "pagelocked_empty", "pagelocked_zeros",
-                 "pagelocked_empty_like", "pagelocked_zeros_like", "aligned_empty", "Stream", "Event", "Context", "Device"):
+                 "pagelocked_empty_like", "pagelocked_zeros_like", "aligned_empty", "aligned_zeros",
+                 "aligned_empty_like", "aligned_zeros_like", "memcpy_peer", "ArgumentHandler", "In", "Out", "InOut", "Stream", "Event", "Context",
+                 "Device"):
         setattr(driver, name, globals()[name])
     for width, name in ((1, "8"), (2, "16"), (4, "32")):
         setattr(driver, f"memset_d{name}", lambda dest, data, count, width=width: memset(dest, data, count, width))
         setattr(driver, f"memset_d{name}_async", lambda dest, data, count, stream=None, width=width: memset(dest, data, count, width))
+        setattr(driver, f"memset_d2d{name}", lambda dest, pitch, data, width, height, size=width: memset_rows(dest, pitch, data, width, height, size))
     driver.init = lambda flags=0: None
     driver.get_version, driver.get_driver_version = lambda: (12, 0, 0), lambda: 12000
     driver.host_alloc_flags = types.SimpleNamespace(PORTABLE=1, DEVICEMAP=2, WRITECOMBINED=4)
     driver.event_flags = types.SimpleNamespace(DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2)
     driver.ctx_flags = types.SimpleNamespace(SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8)
     driver.mem_attach_flags = types.SimpleNamespace(GLOBAL=1, HOST=2, SINGLE=4)
+    driver.mem_host_register_flags = types.SimpleNamespace(PORTABLE=1, DEVICEMAP=2)
+    driver.memory_type = types.SimpleNamespace(HOST=1, DEVICE=2, ARRAY=3, UNIFIED=4)
+    driver.limit = types.SimpleNamespace(STACK_SIZE=0, PRINTF_FIFO_SIZE=1, MALLOC_HEAP_SIZE=2)
+    driver.func_cache = types.SimpleNamespace(PREFER_NONE=0, PREFER_SHARED=1, PREFER_L1=2, PREFER_EQUAL=3)
+    driver.compute_mode = types.SimpleNamespace(DEFAULT=0, PROHIBITED=2, EXCLUSIVE_PROCESS=3)
     driver.device_attribute = device_attribute
     autoinit.device, autoinit.context = Device(0), Device(0).make_context()
     gpuarray.GPUArray, gpuarray.to_gpu, gpuarray.zeros, gpuarray.empty = GPUArray, to_gpu, zeros, GPUArray
-    gpuarray.empty_like, gpuarray.zeros_like = empty_like, zeros_like
+    gpuarray.empty_like, gpuarray.zeros_like, gpuarray.ones_like, gpuarray.arange = empty_like, zeros_like, ones_like, arange
+    for module, names in (gpuarray, OF_ARRAYS), (cumath, MATH):
+        for name in names.split():
+            setattr(module, name, of_arrays(name))
+    for name in ("sum", "max", "min", "any", "all"):
+        setattr(gpuarray, name, reduction(name))
+        setattr(GPUArray, name, reduction(name))
+    gpuarray.if_positive = lambda criterion, then_, else_, out=None, stream=None: gpuarray.where(criterion > 0, then_, else_)
+    gpuarray.reshape = lambda a, *shape, order="C": a.reshape(*shape)
+    gpuarray.transpose = lambda a, axes=None: a.transpose(axes)
     gpuarray.to_gpu_async = lambda ary, allocator=None, stream=None: to_gpu(ary)
     driver.register_host_memory = lambda ary, flags=0: ary
     driver.managed_empty = driver.managed_zeros = lambda shape, dtype, order="C", mem_flags=0: pagelocked_zeros(shape, dtype, order)
-    driver.managed_empty_like = pagelocked_empty_like
+    driver.managed_empty_like, driver.managed_zeros_like = pagelocked_empty_like, pagelocked_zeros_like
     driver.start_profiler = driver.stop_profiler = lambda: None
     tools.make_default_context, tools.clear_context_caches = lambda: Device(0).make_context(), lambda: None
     tools.DeviceMemoryPool = tools.PageLockedMemoryPool = MemoryPool
-    top.driver, top.autoinit, top.gpuarray, top.tools, top.VERSION = driver, autoinit, gpuarray, tools, (2024, 1)
+    top.driver, top.autoinit, top.gpuarray, top.tools, top.cumath, top.VERSION = driver, autoinit, gpuarray, tools, cumath, (2024, 1)
     top.__path__ = []
-    for module in (driver, gpuarray, tools):
+    for module in (driver, gpuarray, tools, cumath):
         module.__getattr__ = missing_from(module.__name__, "memory, copies, streams and events are; CUDA kernels need a GPU")
     top.autoprimaryctx = autoinit
-    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)} | {"pycuda.autoprimaryctx": autoinit}
+    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools, cumath)} | {"pycuda.autoprimaryctx": autoinit}

@@ -128,6 +128,40 @@ def join():
         assert "run on the CPU" in str(e)
 
 
+def memories():
+    """Memory with pitches, fills of wide elements, copies between devices and of any kind, and what is asked of contexts and limits."""
+    rng = np.random.default_rng(3)
+    for width, height in (12, 3), (256, 2), (300, 5):
+        rows, pitch = check(cudart.cudaMallocPitch(width, height))
+        assert pitch >= width and pitch % 256 == 0
+        check(cudart.cudaMemset(rows, 0, pitch * height))
+        check(cudart.cudaMemset2D(rows, pitch, 9, width, height))
+        found = np.empty((height, pitch), np.uint8)
+        check(cudart.cudaMemcpy(found.ctypes.data, rows, found.nbytes, D2H))
+        assert (found[:, :width] == 9).all() and not found[:, width:].any()
+        assert int(cudart.cudaMemset2D(rows, pitch, 9, width, height + 1)[0]) != 0
+        check(cudart.cudaMemPrefetchAsync(rows, pitch * height, 0, 0))
+        check(cudart.cudaFree(rows))
+    a = rng.integers(0, 99, 16).astype(np.int32)
+    check(cuda.cuInit(0))
+    context = check(cuda.cuCtxCreate(0, check(cuda.cuDeviceGet(0))))
+    one, two = (check(cuda.cuMemAlloc(a.nbytes)) for _ in range(2))
+    stream = check(cuda.cuStreamCreateWithPriority(0, check(cuda.cuCtxGetStreamPriorityRange())[0]))
+    check(cuda.cuMemcpyHtoD(one, a.ctypes.data, a.nbytes))
+    check(cuda.cuMemcpyAsync(two, one, a.nbytes, stream))
+    check(cudart.cudaMemcpyPeer(one, 0, two, 0, a.nbytes))
+    check(cuda.cuMemsetD32(two, 77, 4))
+    check(cuda.cuMemsetD16Async(two, 1, 2, stream))
+    found = np.empty_like(a)
+    check(cuda.cuMemcpyDtoH(found.ctypes.data, two, a.nbytes))
+    assert list(found[:4]) == [65537, 77, 77, 77] and np.array_equal(found[4:], a[4:])
+    assert int(cuda.cuMemsetD32(two, 77, 17)[0]) != 0 and check(cuda.cuCtxGetDevice()) == 0 and check(cuda.cuStreamGetFlags(stream)) == 0
+    check(cudart.cudaDeviceSetLimit(cudart.cudaLimit.cudaLimitMallocHeapSize, 1 << 20))
+    assert check(cudart.cudaDeviceGetLimit(cudart.cudaLimit.cudaLimitMallocHeapSize)) == 1 << 20
+    assert check(cudart.cudaDeviceCanAccessPeer(0, 0)) == 0 and check(cudart.cudaInitDevice(0, 0, 0)) == ()
+    check(cuda.cuCtxDestroy(context))
+
+
 def main():
     logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
     builder = trt.Builder(logger)
@@ -146,6 +180,7 @@ def main():
         thread.join()
     assert not failures, failures
     join()
+    memories()
     print("done")
 
 

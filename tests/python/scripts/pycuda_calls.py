@@ -46,6 +46,50 @@ def calculate(rng):
         assert np.array_equal(x.get()[0], b[0])
 
 
+def launch(function, *arguments, stream=None):
+    """What a launch does with its arguments: handlers are copied before and after, and the function works where the device's memory is."""
+    handlers = [a for a in arguments if isinstance(a, cuda.ArgumentHandler)]
+    for handler in handlers:
+        handler.pre_call(stream)
+    function(*[a.get_device_alloc() if isinstance(a, cuda.ArgumentHandler) else a for a in arguments])
+    for handler in handlers:
+        handler.post_call(stream)
+
+
+def hand_over(rng):
+    """Arguments that are copied in, out, and both."""
+    def add(a, b, both, count):
+        made = cuda.from_device(a, count, np.float32) + cuda.from_device(both, count, np.float32)
+        cuda.memcpy_htod(b, made)
+        cuda.memcpy_htod(both, made * 2)
+    for count in (1, 7, 64):
+        a, b, both = (rng.standard_normal(count).astype(np.float32) for _ in range(3))
+        kept, was = a.copy(), both.copy()
+        launch(add, cuda.In(a), cuda.Out(b), cuda.InOut(both), count, stream=cuda.Stream())
+        assert np.array_equal(a, kept) and np.array_equal(b, kept + was) and np.array_equal(both, b * 2)
+    handler = cuda.Out(np.zeros(4, np.float32))
+    assert handler.get_device_alloc() is handler.get_device_alloc() and isinstance(cuda.InOut(a), cuda.In) and isinstance(cuda.InOut(a), cuda.Out)
+
+
+def reduce(rng):
+    """Functions of whole arrays."""
+    import pycuda.cumath as cumath
+    a, b = (rng.standard_normal((3, 5)).astype(np.float32) for _ in range(2))
+    x, y = gpuarray.to_gpu(a), gpuarray.to_gpu(b)
+    assert gpuarray.sum(x).get() == a.sum() and gpuarray.max(x).get() == a.max() and x.min().item() == a.min() and x.sum().dtype == a.dtype
+    assert np.array_equal(gpuarray.maximum(x, y).get(), np.maximum(a, b)) and np.array_equal(gpuarray.minimum(x, 0).get(), np.minimum(a, 0))
+    assert np.array_equal(gpuarray.concatenate([x, y], axis=1).get(), np.concatenate([a, b], axis=1))
+    assert np.array_equal(gpuarray.if_positive(x, x, y).get(), np.where(a > 0, a, b)) and np.array_equal(x.T.get(), a.T)
+    assert np.array_equal(cumath.exp(x).get(), np.exp(a)) and (gpuarray.ones_like(x).get() == 1).all()
+    assert np.array_equal(gpuarray.arange(5, dtype=np.int32).get(), np.arange(5, dtype=np.int32)) and x.strides == a.strides
+    assert [len(row) for row in x] == [5] * 3 and x.__cuda_array_interface__["data"][0] == x.ptr
+    rows = cuda.mem_alloc(4 * 16)
+    cuda.memcpy_htod(rows, np.zeros(16, np.int32))
+    cuda.memset_d2d32(rows, 16, 7, 2, 4)                # four rows of 16 bytes: two numbers of each
+    assert np.array_equal(cuda.from_device(rows, (4, 4), np.int32), np.tile([7, 7, 0, 0], (4, 1)))
+    assert not cuda.pagelocked_zeros_like(a).any() and not cuda.aligned_zeros((2, 2), np.float32).any()
+
+
 def main():
     cuda.init()
     device = cuda.Device(0)
@@ -78,6 +122,8 @@ def main():
     array.set(a * 2)
     assert np.array_equal(array.get(), a * 2) and (gpuarray.empty((4, 5), np.float32).fill(3).get() == 3).all()
     calculate(np.random.default_rng(5))
+    hand_over(np.random.default_rng(6))
+    reduce(np.random.default_rng(7))
     try:
         cuda.memcpy_htod(memory, np.zeros(1000, np.float32))
         raise AssertionError("more was copied than there is memory")
