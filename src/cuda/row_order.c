@@ -14,26 +14,28 @@ typedef struct order_args order_args;
 
 /* clang-format off */
 typedef struct order_tactic {
-    /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: a scan_kind */
-    uint8_t  kind;
+    uint8_t  kind;                      /* a top_k_kind, or a scan_kind */
     uint8_t  zero;
     uint16_t block;
-    uint32_t room;                      /* top_k: entries of shared memory; cumulate: elements of a part, or 0 */
-    uint32_t part;                      /* top_k: elements of a part of a line; 0: a block takes a whole line */
-    uint8_t  rest[TACTIC_SIZE - 12];
+    /* top_k: entries of shared memory, or of a thread's list; cumulate: elements of a part, or 0 */
+    uint32_t room;
+    uint32_t part;                      /* top_k: elements of a part of a line; 0: it is taken whole */
+    uint16_t lanes;                     /* TOPK_FEW: threads of a line, or of a part */
+    uint8_t  rest[TACTIC_SIZE - 14];
 } order_tactic;
 _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
-enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256 };
+enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256, LIST_MOST = 32 };
+/* A block sorts a line, or selects its first and sorts them; or threads keep lists of a few. */
+typedef enum top_k_kind { TOPK_SORT, TOPK_SELECT, TOPK_FEW } top_k_kind;
 /* cumulate: elements that a thread takes at once (EACH of scan.cu), of a part, parts of a line. */
 enum { EACH = 4, PART_MOST = 1 << 20, PARTS_MOST = 512 };
 typedef enum scan_kind { SCAN_BLOCK, SCAN_THREAD, SCAN_PARTS } scan_kind; /* what takes a line */
 static const tactic_field top_k_fields[] = {
-    FIELD(order_tactic, kind, 0, 1),
-    FIELD(order_tactic, block, 32, 1024, true),
-    FIELD(order_tactic, room, 2, ROOM_MOST, true),
-    FIELD(order_tactic, part, 0, TOPK_PART_MOST),
+    FIELD(order_tactic, kind, 0, TOPK_FEW),        FIELD(order_tactic, block, 32, 1024, true),
+    FIELD(order_tactic, room, 1, ROOM_MOST, true), FIELD(order_tactic, part, 0, TOPK_PART_MOST),
+    FIELD(order_tactic, lanes, 0, 1024),
 };
 static const tactic_field scan_fields[] = {
     FIELD(order_tactic, kind, 0, SCAN_PARTS),
@@ -52,9 +54,9 @@ static dim_range wanted_range(const lines *l)
     return axis_range(l, &l->out[l->out[0].dtype != SINTER_DTYPE_NONE ? 0 : 1]);
 }
 
-static int64_t power_above(int64_t x)
+static int64_t power_above(int64_t x, int64_t least)
 {
-    int64_t p = 2;
+    int64_t p = least;
     while (p < x && p < INT32_MAX) p *= 2;
     return p;
 }
@@ -66,7 +68,7 @@ static uint32_t entry_size(const problem *p)
 
 static uint32_t shared_bytes(const problem *p, const order_tactic *t, int64_t room)
 {
-    return (uint32_t)room * entry_size(p) + (t->kind ? SELECT_SPARE * 4u : 0);
+    return (uint32_t)room * entry_size(p) + (t->kind == TOPK_SELECT ? SELECT_SPARE * 4u : 0);
 }
 
 static const char *reject_any(const problem *p, lines *l)
@@ -101,34 +103,155 @@ static uint32_t merges_of(int64_t n, int64_t part)
     return count;
 }
 
+/* Entries of the runs of a line of n elements. INT64_MAX: no bound. */
+static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
+{
+    int64_t room = 0;
+    return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
+}
+
+/* ---- TOPK_FEW ---- */
+
+/* Keys and places of lines of at most n elements fit in 32 bits. */
+static bool few_is_packed(const problem *p, int64_t n)
+{
+    return sinter_dtype_bits(p->in[0].dtype) <= 16 && n <= UINT16_MAX;
+}
+
+/* Of an entry in registers. */
+static uint32_t few_words(const problem *p, int64_t n)
+{
+    return few_is_packed(p, n) ? 1 : sinter_dtype_bits(p->in[0].dtype) == 64 ? 3 : 2;
+}
+
+/* Elements that a thread of `lanes` reads before it looks at the first, of lines of n elements. */
+static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes)
+{
+    const int64_t own = cuda_ceil_div(n, lanes), most = t->room <= 4 ? 16 : t->room <= 8 ? 8 : 4;
+    return own > 1 ? (uint32_t)cuda_ceil_div(own, cuda_ceil_div(own, most)) : 1;
+}
+
+/* Lists between warps. */
+static uint32_t few_shared(const problem *p, const order_tactic *t, bool is_across, uint32_t lanes, uint32_t block)
+{
+    const uint32_t entry = sinter_dtype_bits(p->in[0].dtype) == 64 ? 16 : 8;
+    return (is_across ? block : lanes) > 32 && lanes > 1 ? t->room * block * entry : 0;
+}
+
+static uint32_t few_registers(const problem *p, const order_tactic *t, int64_t n, uint32_t lanes)
+{
+    return 30 + few_words(p, n) * (2 * t->room + few_ahead(t, n, lanes));
+}
+
+static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
+{
+    const int64_t n = t->part ? t->part : cuda_range_most(axis_range(l, &l->in[0]));
+    return t->room <= LIST_MOST && is_power(t->lanes, t->block) && t->room >= wanted_range(l).max &&
+           few_shared(p, t, !l->is_rows, t->lanes, t->block) <= shared &&
+           (!t->part || few_shared(p, t, false, MERGE_BLOCK, MERGE_BLOCK) <= shared) &&
+           few_registers(p, t, n, t->lanes) * t->block <= 65536;
+}
+
+/* `lines` lines of n elements, each by `lanes` threads of blocks of `block`. */
+static double few_ns(const problem *p, const order_tactic *t, const kernel_target *target, bool is_across, double count,
+                     double n, uint32_t lanes, uint32_t block)
+{
+    const uint32_t words = few_words(p, (int64_t)n);
+    const double own = ceil(n / lanes), k = t->room, swap = words == 1 ? 2 : 3 * words, m = log2(k),
+                 line = block / lanes;
+    const double ahead = few_ahead(t, (int64_t)n, lanes), warps = ceil(count / line) * block / 32;
+    const double meeting = k * (words + swap) + k / 2 * m * swap;
+    const double work = 80 + own * (12 + k * swap) + log2(lanes) * meeting + ceil(k / lanes) * 40;
+    const double units = target->units ? target->units : 100, ghz = machine_of(target).ghz;
+    /* Sectors that a warp reads at once, and warps that are there at the same time. */
+    const double sectors = is_across ? 32 / fmin(line, 32) : fmax(1, 32.0 / lanes);
+    const double resident = fmin(fmin(64, block), 2048.0 / few_registers(p, t, (int64_t)n, lanes)) * units;
+    const double blocks = ceil(ceil(count / line) / units);
+    const double issue = blocks * block / 32 * fmax(work / 2.4, own * sectors) / ghz;
+    const double serial = (work * 1.5 / ghz + ceil(own / ahead) * 700) * fmax(1, warps / resident);
+    return fmax(issue, serial) + blocks * 30 + (lanes > 32 ? log2(lanes / 32.0) * 100 : 0);
+}
+
+static double few_cost_of(const problem *p, const lines *l, const order_tactic *t, const kernel_target *target)
+{
+    const double n = fmax(1, (double)axis_range(l, &l->in[0]).opt), rows = lines_opt(l);
+    const bool is_across = !l->is_rows;
+    const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]) +
+                         (p->count_out > 1 ? cuda_operand_bytes(&p->out[1]) : 0);
+    const double memory = cuda_cost_ns(target, bytes, 0);
+    if (!t->part) return memory + few_ns(p, t, target, is_across, rows, n, t->lanes, t->block);
+    const double parts = ceil(n / t->part), k = fmin((double)wanted_range(l).opt, t->part);
+    return memory + few_ns(p, t, target, is_across, rows * parts, fmin(n, t->part), t->lanes, t->block) + 2000 +
+           few_ns(p, t, target, false, rows, parts * k, MERGE_BLOCK, MERGE_BLOCK);
+}
+
+static void few_tactics(const problem *p, const lines *l, const kernel_target *target, uint32_t shared, ranking *best)
+{
+    const int64_t room = power_above(wanted_range(l).max, 1), n = axis_range(l, &l->in[0]).max;
+    if (room > LIST_MOST) return;
+    for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024)
+        for (uint32_t lanes = 1; lanes <= 1024 && (!part || part < n); lanes *= 2) {
+            const uint32_t all = l->is_rows ? lanes : lanes * 32, most = all < 256 ? 256 : all < 1024 ? all : 1024;
+            ranking own = { .most = 1 };
+            for (uint32_t block = lanes < 32 ? 32 : lanes; block <= most; block *= 2) {
+                const order_tactic t = { .kind = TOPK_FEW,
+                                         .block = (uint16_t)block,
+                                         .room = (uint32_t)room,
+                                         .part = part,
+                                         .lanes = (uint16_t)lanes };
+                if (few_is_sound(p, l, &t, shared)) ranking_add(&own, few_cost_of(p, l, &t, target), &t);
+            }
+            if (own.count) ranking_add(best, own.cost[0], &own.at[0]);
+        }
+}
+
+static void few_define(const problem *p, const lines *l, const order_tactic *t, bool is_merge, cuda_code *c)
+{
+    const uint32_t lanes = is_merge ? MERGE_BLOCK : t->lanes;
+    int64_t n = cuda_range_most(axis_range(l, &l->in[0]));
+    if (is_merge) n = top_k_room(t, n, t->room);
+    else if (t->part) n = t->part;
+    cuda_code_define(c, "K", t->room);
+    cuda_code_define(c, "LANES", lanes);
+    cuda_code_define(c, "ACROSS", !is_merge && !l->is_rows);
+    cuda_code_define(c, "PACKED", !is_merge && few_is_packed(p, n));
+    cuda_code_define(c, "AHEAD", few_ahead(t, n, lanes));
+}
+
+/* ---- TOPK_SORT, TOPK_SELECT ---- */
+
 static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
 {
+    if (t->kind == TOPK_FEW) return few_is_sound(p, l, t, shared);
     const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
     const int64_t sorted = t->kind ? k.max : t->part ? t->part : n.max;
+    if (t->lanes || t->room < 2) return false;
     if (t->part && merges_of(cuda_range_most(n), t->part) >= RECORD_LAUNCHES) return false;
     return (!t->kind || t->block >= 256) && sorted <= t->room && shared_bytes(p, t, t->room) <= shared;
 }
 
-/* A block that sorts `size` entries, or first selects them of n elements. */
-static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n)
+/* `waves` blocks of a multiprocessor that sort `size` entries, or first select them of n elements: alone a block waits
+ * for its own steps, many for shared memory. */
+static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n, double waves)
 {
-    double steps = 0;
-    for (double s = 2; s <= size; s *= 2) steps += 1;
-    const double sort = steps * (steps + 1) / 2 * (30 + size / 2 / x->block * 12);
-    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4;
-    return sort + (x->kind ? digits * 0.6 * (1500 + n / x->block * 100) + n / x->block * 150 : n / x->block * 40);
+    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4, log_size = log2(size);
+    const double steps = log_size * (log_size + 1) / 2;
+    const double sort = fmax(steps * (100 + size / 2 / x->block * 20), waves * (100 + steps * size * 0.15));
+    const double select = digits * 0.6 * (1500 + n / x->block * 100) + n / x->block * 150;
+    return sort + (x->kind ? select : n / x->block * 40) * fmax(1, waves * (x->block > 512 ? 1 : 0.3));
 }
 
 static double top_k_cost_of(const problem *p, order_tactic x, const kernel_target *target)
 {
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
+    if (x.kind == TOPK_FEW) return few_cost_of(p, &l, &x, target);
     const double line = fmax(1, (double)axis_range(&l, &l.in[0]).opt), k = (double)wanted_range(&l).opt;
     const double n = x.part ? fmin(line, x.part) : line, rows = lines_opt(&l);
     const double units = target->units ? target->units : 100;
     double runs = ceil(line / n), run = fmin(n, k);
-    const double waves = rows * runs * (x.block > 512 ? 1 : 0.3) / units;
-    double ns = top_k_block_ns(p, &x, (double)power_above((int64_t)(x.kind ? k : n)), n) * (waves < 1 ? 1 : waves);
+    const double size = (double)power_above((int64_t)(x.kind ? k : n), 2);
+    double ns = top_k_block_ns(p, &x, size, n, rows * runs / units);
     for (uint32_t i = 0, merges = x.part ? merges_of((int64_t)line, x.part) : 0; i < merges; i++) {
         ns += 2000 + 250 * log2(run + 1) + rows * runs * run * 0.02;
         runs = ceil(runs / TOPK_RUNS);
@@ -149,9 +272,10 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
     const dim_range n = axis_range(&l, &l.in[0]), k = wanted_range(&l);
     const uint32_t shared = target->shared ? target->shared : 48 * 1024;
     ranking best = { .most = 4 };
-    for (uint32_t kind = 0; kind < 2; kind++)
+    few_tactics(p, &l, target, shared, &best);
+    for (uint32_t kind = 0; kind < TOPK_FEW; kind++)
         for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024) {
-            const int64_t room = power_above(kind ? k.max : part ? part : n.max);
+            const int64_t room = power_above(kind ? k.max : part ? part : n.max, 2);
             if (room > ROOM_MOST || (part && part >= n.max)) continue;
             const int64_t block = kind ? 1024 : room / 2;
             const order_tactic t = { .kind = (uint8_t)kind,
@@ -187,15 +311,10 @@ static bool top_k_check(const problem *p, const tactic *t)
 static void top_k_print(const tactic *t, text *out)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
-    text_printf(out, "%s %u of %u", x.kind ? "select" : "sort", x.room, x.block);
+    static const char *const name[] = { "sort", "select", "few" };
+    text_printf(out, "%s %u of %u", x.kind <= TOPK_FEW ? name[x.kind] : "?", x.room, x.block);
+    if (x.lanes) text_printf(out, " lanes %u", x.lanes);
     if (x.part) text_printf(out, " parts of %u", x.part);
-}
-
-/* Entries of the runs of a line of n elements. INT64_MAX: no bound. */
-static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
-{
-    int64_t room = 0;
-    return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
 }
 
 /* Of the runs of all lines, `entries` in all; what lies behind them is aligned for keys. SIZE_MAX: no bound. */
@@ -223,16 +342,17 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     (void)target;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    if (index > (x.part ? 2 : 0) || lines_of(p, false, &l)) return false;
+    if (index > (!x.part ? 0 : x.kind == TOPK_FEW ? 1 : 2) || lines_of(p, false, &l)) return false;
     c->source = "topk.cu";
     c->entry = "top_k";
     cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "KEPT", l.kept_count);
     cuda_code_define(c, "LARGEST", ((const attrs_top_k *)p->attrs)->largest != 0);
-    cuda_code_define(c, "SELECT", x.kind);
+    cuda_code_define(c, "KIND", x.kind);
     cuda_code_define(c, "PARTS", x.part ? 1 + index : 0);
     cuda_code_define(c, "BLOCK", index ? MERGE_BLOCK : x.block);
     cuda_code_define(c, "TRIGGER", 1);
+    if (x.kind == TOPK_FEW) few_define(p, &l, &x, index > 0, c);
     return true;
 }
 
@@ -275,6 +395,35 @@ static void top_k_results(cuda_record *r, order_args *to, const view *values, co
     if (indices->dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, indices, PATCH_OUT, 1);
 }
 
+/* Lists of a few: of whole lines, or of parts and then of their runs. */
+static sinter_status few_bind(env *e, const problem *p, const order_tactic *x, bool is_across, order_args a,
+                              const view *values, const view *indices, cuda_record *r)
+{
+    const int64_t parts = x->part ? cuda_ceil_div(a.n, x->part) : 1, room = x->part ? top_k_room(x, a.n, a.k) : 0;
+    int64_t blocks = 0;
+    order_args *to;
+    if (!a.k) return SINTER_OK;
+    if (!i64_mul(cuda_ceil_div(a.rows, x->block / x->lanes), parts, &blocks) || blocks > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "top_k: too many parts of lines");
+    a.room = (small)room;
+    a.entries = room * a.rows;
+    a.span = x->part ? (small)x->part : a.n;
+    a.kept_out = a.k < a.span ? a.k : a.span;
+    a.parts = cuda_fast_div(parts);
+    TRY(top_k_launch(e, r, 0, blocks, x->block, few_shared(p, x, is_across, x->lanes, x->block), &a, &to));
+    if (x->part) {
+        CUDA_PATCH(r, to, to, PATCH_WORKSPACE, 0);
+        /* The last run may be short. */
+        const int64_t last = a.n - (parts - 1) * x->part;
+        a.n = a.span = (small)((parts - 1) * a.kept_out + (last < a.kept_out ? last : a.kept_out));
+        a.parts = cuda_fast_div(1);
+        TRY(top_k_launch(e, r, 1, a.rows, MERGE_BLOCK, few_shared(p, x, false, MERGE_BLOCK, MERGE_BLOCK), &a, &to));
+        CUDA_PATCH(r, to, from, PATCH_WORKSPACE, 0);
+    }
+    top_k_results(r, to, values, indices);
+    return SINTER_OK;
+}
+
 /* The runs of parts, and launches that bring them together. */
 static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tactic *x, order_args a, const view *values,
                                       const view *indices, cuda_record *r)
@@ -299,7 +448,7 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
             return FAIL(e, UNSUPPORTED, "top_k: too many entries of lines");
         a.kept_in = a.kept_out;
         a.kept_out = span < a.k ? (small)span : a.k;
-        a.size = (small)power_above((int64_t)a.kept_in + 1);
+        a.size = (small)power_above((int64_t)a.kept_in + 1, 2);
         a.run = cuda_fast_div(a.kept_in);
         a.parts = cuda_fast_div(row);
         TRY(top_k_launch(e, r, i + 1 < merges ? 1 : 2, blocks, MERGE_BLOCK, 0, &a, &to));
@@ -329,7 +478,8 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     if (!set_lines(&l, &own, &values, &indices, &a) || k < 0 || k > a.n)
         return FAIL(e, UNSUPPORTED, "top_k: %lld of lines of %d elements", (long long)k, a.n);
     a.k = (small)k;
-    const int64_t part = x.part, size = power_above(x.kind ? k : part && part < a.n ? part : a.n);
+    if (x.kind == TOPK_FEW) return few_bind(e, p, &x, !l.is_rows, a, &values, &indices, r);
+    const int64_t part = x.part, size = power_above(x.kind ? k : part && part < a.n ? part : a.n, 2);
     if (size > x.room) return FAIL(e, UNSUPPORTED, "top_k: %lld entries to sort, room for %u", (long long)size, x.room);
     a.size = (small)size;
     if (x.part) return top_k_bind_parts(e, p, &x, a, &values, &indices, r);

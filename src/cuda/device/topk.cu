@@ -2,8 +2,9 @@
 /* topk.cu - the first k of each line in order, a block for each line; of equal ones the lower index comes first.
  *
  * Values become unsigned keys that sort as they do. A line that fits in shared memory is sorted there (bitonic). Of a
- * longer one (-DSELECT) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
- * many of its equals as are wanted, are gathered and sorted.
+ * longer one (-DKIND=1) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
+ * many of its equals as are wanted, are gathered and sorted. The first few (-DKIND=2) are held in registers:
+ * topk_few.cuh.
  *
  * PARTS: 1: a block does so with a part of a line, and keeps the part's first k, a run of keys and places in the
  * workspace. 2: up to RUNS runs become one: an entry's place in it is its place in its own run, and how many entries of
@@ -16,12 +17,9 @@ template <bool WIDE> struct key_of_width { typedef u32 type; };
 template <> struct key_of_width<true> { typedef u64 type; };
 typedef key_of_width<IS_WIDE>::type key;
 
-DEVICE u32 float_key(float x)
-{
-    if (x != x) return ~0u;
-    const u32 b = bits_of_float(x + 0.0f);
-    return b >> 31 ? ~b : b | 1u << 31;
-}
+/* Keys of narrow types have their bits at the top. */
+DEVICE u32 turned(u32 x) { return x ^ ((u32)((i32)x >> 31) | 1u << 31); }
+DEVICE u32 float_key(float x) { return x != x ? ~0u : turned(bits_of_float(x + 0.0f)); }
 DEVICE u64 double_key(double x)
 {
     if (x != x) return ~0ull;
@@ -29,15 +27,19 @@ DEVICE u64 double_key(double x)
     return b >> 63 ? ~b : b | 1ull << 63;
 }
 DEVICE key key_raw(float x) { return float_key(x); }
-DEVICE key key_raw(f16 x) { return float_key(to_float(x)); }
+DEVICE key key_raw(f16 x)
+{
+    const u32 b = (u32)x.bits << 16;
+    return b << 1 > 0xf8000000u ? ~0u : turned(b << 1 ? b : 0);
+}
 DEVICE key key_raw(bf16 x) { return float_key(to_float(x)); }
 DEVICE key key_raw(double x) { return (key)double_key(x); }
-DEVICE key key_raw(i8 x) { return (u32)(i32)x ^ 1u << 31; }
-DEVICE key key_raw(i16 x) { return (u32)(i32)x ^ 1u << 31; }
+DEVICE key key_raw(i8 x) { return (u32)(i32)x << 24 ^ (1u << 31); }
+DEVICE key key_raw(i16 x) { return (u32)(i32)x << 16 ^ (1u << 31); }
 DEVICE key key_raw(i32 x) { return (u32)x ^ 1u << 31; }
 DEVICE key key_raw(i64 x) { return (key)((u64)x ^ 1ull << 63); }
-DEVICE key key_raw(u8 x) { return x; }
-DEVICE key key_raw(u16 x) { return x; }
+DEVICE key key_raw(u8 x) { return (u32)x << 24; }
+DEVICE key key_raw(u16 x) { return (u32)x << 16; }
 DEVICE key key_raw(u32 x) { return x; }
 DEVICE key key_raw(u64 x) { return (key)x; }
 DEVICE key key_of(element x) { const key k = key_raw(x); return LARGEST ? (key)~k : k; }
@@ -173,7 +175,9 @@ DEVICE void keep(const order_args &a, const line_at &line, i32 to, i32 from)
     if (a.indices) ((i64 *)a.indices)[line.indices + to * a.index_step] = from;
 }
 
-#if PARTS > 1
+#if KIND == 2
+#include "topk_few.cuh"
+#elif PARTS > 1
 /* Entries of run `r` of a line: none behind the last. */
 DEVICE i32 entries_of(const order_args &a, i32 r)
 {
@@ -218,7 +222,9 @@ DEVICE void merge(const order_args &a)
 
 KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
 {
-#if PARTS > 1
+#if KIND == 2
+    few(a);
+#elif PARTS > 1
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
     merge(a);
@@ -233,7 +239,7 @@ KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
     const element *x = (const element *)a.x + line.x + first * a.step;
-    if (SELECT) {
+    if (KIND) {
         select(a, x, n, most, keys, at, at + a.size);
     } else {
         for (i32 i = threadIdx.x; i < a.size; i += BLOCK) {
