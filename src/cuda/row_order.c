@@ -14,13 +14,14 @@ typedef struct order_args order_args;
 
 /* clang-format off */
 typedef struct order_tactic {
-    uint8_t  kind;                      /* a top_k_kind, or a scan_kind */
+    uint8_t  kind;                      /* a top_k_kind; cumulate: 0 */
     uint8_t  zero;
     uint16_t block;
     /* top_k: entries of shared memory, or of a thread's list; cumulate: elements of a part, or 0 */
     uint32_t room;
-    uint32_t part;                      /* top_k: elements of a part of a line; 0: it is taken whole */
-    uint16_t lanes;                     /* TOPK_FEW: threads of a line, or of a part */
+    /* top_k: elements of a part of a line; 0: it is taken whole; cumulate: elements that a thread takes at once */
+    uint32_t part;
+    uint16_t lanes;                     /* TOPK_FEW, cumulate: threads of a line, or of a part */
     uint8_t  rest[TACTIC_SIZE - 14];
 } order_tactic;
 _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
@@ -29,18 +30,18 @@ _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256, LIST_MOST = 32 };
 /* A block sorts a line, or selects its first and sorts them; or threads keep lists of a few. */
 typedef enum top_k_kind { TOPK_SORT, TOPK_SELECT, TOPK_FEW } top_k_kind;
-/* cumulate: elements that a thread takes at once (EACH of scan.cu), of a part, parts of a line. */
-enum { EACH = 4, PART_MOST = 1 << 20, PARTS_MOST = 512 };
-typedef enum scan_kind { SCAN_BLOCK, SCAN_THREAD, SCAN_PARTS } scan_kind; /* what takes a line */
+/* cumulate: elements that a thread takes at once; of a part; parts of a line; threads of a line across memory. */
+enum { EACH_LEAST = 4, EACH_MOST = 16, PART_MOST = 1 << 24, PARTS_MOST = 4096, ACROSS_MOST = 64 };
 static const tactic_field top_k_fields[] = {
     FIELD(order_tactic, kind, 0, TOPK_FEW),        FIELD(order_tactic, block, 32, 1024, true),
     FIELD(order_tactic, room, 1, ROOM_MOST, true), FIELD(order_tactic, part, 0, TOPK_PART_MOST),
     FIELD(order_tactic, lanes, 0, 1024),
 };
 static const tactic_field scan_fields[] = {
-    FIELD(order_tactic, kind, 0, SCAN_PARTS),
     FIELD(order_tactic, block, 32, 1024, true),
     FIELD(order_tactic, room, 0, PART_MOST),
+    FIELD(order_tactic, part, EACH_LEAST, EACH_MOST, true),
+    FIELD(order_tactic, lanes, 1, 1024, true),
 };
 
 static dim_range axis_range(const lines *l, const problem_operand *o)
@@ -510,11 +511,21 @@ static int64_t scan_parts(const lines *l, int64_t part)
     return count;
 }
 
-static bool scan_part_fits(const lines *l, const order_tactic *t)
+static bool scan_is_sound(const lines *l, const order_tactic *t)
 {
-    if (t->kind != SCAN_PARTS) return t->room == 0;
-    return t->room && t->room % (t->block * EACH) == 0 && scan_parts(l, t->room) <= INT32_MAX / 8 &&
-           cuda_range_most(axis_range(l, &l->in[0])) / t->room < PARTS_MOST;
+    if (t->lanes > t->block || (!l->is_rows && t->lanes > ACROSS_MOST)) return false;
+    return !t->room || (t->room % (t->lanes * t->part) == 0 && scan_parts(l, t->room) <= INT32_MAX / 8 &&
+                        cuda_range_most(axis_range(l, &l->in[0])) / t->room < PARTS_MOST);
+}
+
+/* Elements that a thread reads and writes at once. */
+static uint32_t scan_vector(const problem *p, const lines *l, const order_tactic *t)
+{
+    const uint32_t most = 16 / (sinter_dtype_bits(p->in[0].dtype) / 8), x = cuda_operand_vector(&l->in[0], most);
+    const uint32_t y = cuda_operand_vector(&l->out[0], x), v = y < t->part ? y : t->part;
+    const dim_range n = axis_range(l, &l->in[0]);
+    if (!l->is_rows || cuda_operand_inner(&l->out[0]) != l->gone[0]) return 1;
+    return !((const attrs_cumulate *)p->attrs)->reverse || (n.min == n.max && n.max % v == 0) ? v : 1;
 }
 
 static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -522,26 +533,29 @@ static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads
     (void)threads;
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    return x.kind == SCAN_PARTS && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.room) * 8 : 0;
+    return x.room && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.room) * 8 : 0;
 }
 
 static double scan_cost_of(const problem *p, order_tactic x, const kernel_target *target)
 {
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
-    const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l);
-    const double units = target->units ? target->units : 100;
+    const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l), each = x.part, lanes = x.lanes;
+    const double units = target->units ? target->units : 100, ghz = machine_of(target).ghz;
+    const double size = sinter_dtype_bits(p->in[0].dtype) / 8, line = x.block / lanes, warps = x.block / 32;
+    const double parts = x.room ? ceil(n / x.room) : 1, tiles = ceil((x.room ? fmin(x.room, n) : n) / (lanes * each));
+    const double blocks = ceil(rows / line) * parts, at_once = units * floor(fmin(32, 48 / warps));
+    const double vectors = scan_vector(p, &l, &x);
+    /* Bytes that a warp reads for one that it wants, and what a thread does for a tile. */
+    const double apart = l.is_rows ? 1 : fmax(1, fmin(32, n * size) / (fmin(line, 32) * size));
+    const double meeting = lanes < 2 ? 0 : l.is_rows ? log2(lanes) * 10 + lanes / 8 : 40 + lanes * 4;
+    const double reads = l.is_rows ? each / vectors * fmin(32, each * size / 4) : each * apart;
+    const double issue = ceil(blocks / units) * warps * tiles * fmax((each * 14 + meeting) / 2.4, 2 * reads) / ghz;
+    const double serial = tiles * (800 + each * 12 + meeting * 3) * ceil(blocks / at_once);
     const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]);
-    const bool is_thread = x.kind == SCAN_THREAD, has_parts = x.kind == SCAN_PARTS;
-    const double parts = has_parts ? ceil(n / x.room) : 1, length = has_parts ? x.room : n;
-    const double at_once = units * 2048 / x.block, blocks = is_thread ? rows / x.block + 1 : rows * parts;
-    const double waves = blocks > at_once ? blocks / at_once : 1;
-    const double serial = is_thread ? n / EACH * 600 : (length / (EACH * x.block) + 1) * (has_parts ? 1400 : 900);
-    /* Neighbouring threads read neighbouring elements, or do not. */
-    const bool is_apart = is_thread ? l.is_rows : !l.is_rows;
-    const double memory = cuda_cost_ns(target, bytes * (is_apart ? 8 : 1), 0);
-    const double total = 2000 + serial * waves;
-    return (memory > total ? memory : total) + (has_parts ? 1500 + parts * 10 : 0);
+    const double memory = cuda_cost_ns(target, bytes * apart, 0);
+    const double total = 2000 + fmax(issue, serial) + ceil(blocks / units) * 30;
+    return fmax(memory, total) + (x.room ? 2000 + 0.6 * fmax(issue, serial) + parts / lanes * 50 : 0);
 }
 
 static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -554,14 +568,20 @@ static void scan_tactics(const problem *p, const kernel_target *target, tactic_s
     lines l;
     if (reject_any(p, &l)) return;
     const int64_t n = axis_range(&l, &l.in[0]).opt;
-    const int64_t block = n >= 1024 ? 256 : n >= 256 ? 128 : 32;
-    const order_tactic few[] = { { .block = (uint16_t)block }, { .kind = SCAN_THREAD, .block = 64 } };
-    ranking best = { .most = COUNT_OF(few) + 2 };
-    for (uint32_t i = 0; i < COUNT_OF(few); i++) ranking_add(&best, scan_cost_of(p, few[i], target), &few[i]);
-    for (uint32_t part = 256 * EACH; part <= PART_MOST && part < n; part *= 2) {
-        const order_tactic x = { .kind = SCAN_PARTS, .block = 256, .room = part };
-        if (scan_part_fits(&l, &x)) ranking_add(&best, scan_cost_of(p, x, target), &x);
-    }
+    ranking best = { .most = 4 };
+    for (uint32_t each = EACH_LEAST; each <= EACH_MOST; each *= 2)
+        for (uint32_t lanes = 1; lanes <= 1024; lanes *= 2) {
+            ranking own = { .most = 1 };
+            for (uint32_t block = lanes < 32 ? 32 : lanes; block <= 1024; block *= 2)
+                for (uint32_t room = 0; room <= PART_MOST && (!room || room < n);
+                     room = room ? room * 2 : lanes * each) {
+                    const order_tactic x = {
+                        .block = (uint16_t)block, .room = room, .part = each, .lanes = (uint16_t)lanes
+                    };
+                    if (scan_is_sound(&l, &x)) ranking_add(&own, scan_cost_of(p, x, target), &x);
+                }
+            if (own.count) ranking_add(&best, own.cost[0], &own.at[0]);
+        }
     ranking_take(&best, out);
 }
 
@@ -569,15 +589,14 @@ static bool scan_check(const problem *p, const tactic *t)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    return p->op == OP_cumulate && FIELDS_HOLD(scan_fields, t) && !reject_any(p, &l) && scan_part_fits(&l, &x);
+    return p->op == OP_cumulate && FIELDS_HOLD(scan_fields, t) && !reject_any(p, &l) && scan_is_sound(&l, &x);
 }
 
 static void scan_print(const tactic *t, text *out)
 {
     const order_tactic x = TACTIC_AS(order_tactic, t);
-    static const char *const name[] = { "block", "thread", "parts" };
-    text_printf(out, "%s %u", x.kind <= SCAN_PARTS ? name[x.kind] : "?", x.block);
-    if (x.kind == SCAN_PARTS) text_printf(out, " of %u", x.room);
+    text_printf(out, "%u of %u each %u", x.lanes, x.block, x.part);
+    if (x.room) text_printf(out, " parts of %u", x.room);
 }
 
 static bool scan_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -586,7 +605,7 @@ static bool scan_code(const problem *p, const tactic *t, const kernel_target *ta
     const order_tactic x = TACTIC_AS(order_tactic, t);
     const attrs_cumulate *a = p->attrs;
     lines l;
-    if (index > (x.kind == SCAN_PARTS) || lines_of(p, false, &l)) return false;
+    if (index > (x.room > 0) || lines_of(p, false, &l)) return false;
     c->source = "scan.cu";
     c->entry = "scan";
     cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
@@ -594,9 +613,12 @@ static bool scan_code(const problem *p, const tactic *t, const kernel_target *ta
     cuda_code_define(c, "PRODUCT", a->is_product != 0);
     cuda_code_define(c, "REVERSE", a->reverse != 0);
     cuda_code_define(c, "EXCLUSIVE", a->exclusive != 0);
-    cuda_code_define(c, "ALONG", x.kind == SCAN_THREAD);
-    cuda_code_define(c, "PARTS", x.kind == SCAN_PARTS ? 1 + index : 0);
+    cuda_code_define(c, "ACROSS", !l.is_rows);
+    cuda_code_define(c, "PARTS", x.room ? 1 + index : 0);
     cuda_code_define(c, "BLOCK", x.block);
+    cuda_code_define(c, "LANES", x.lanes);
+    cuda_code_define(c, "EACH", x.part);
+    cuda_code_define(c, "VECTOR", scan_vector(p, &l, &x));
     cuda_code_define(c, "TRIGGER", 1);
     return true;
 }
@@ -616,17 +638,17 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     order_args a = { 0 };
     if (!set_lines(&l, &from, &to, NULL, &a))
         return FAIL(e, UNSUPPORTED, "cumulate: more than 2^31 lines, or elements of one");
-    const bool has_parts = x.kind == SCAN_PARTS, is_thread = x.kind == SCAN_THREAD;
+    const bool has_parts = x.room > 0;
     const int64_t parts = has_parts ? cuda_ceil_div(a.n > 0 ? a.n : 1, x.room) : 1;
+    const uint32_t shared = x.lanes == 1 ? 0 : x.block * 8u;
     int64_t blocks = 0;
-    if (!i64_mul(is_thread ? cuda_ceil_div(a.rows, x.block) : a.rows, parts, &blocks) || blocks > INT32_MAX / 8)
+    if (!i64_mul(cuda_ceil_div(a.rows, x.block / x.lanes), parts, &blocks) || blocks > INT32_MAX / 8)
         return FAIL(e, UNSUPPORTED, "cumulate: too many parts of lines");
-    a.size = (small)x.room;
+    a.size = has_parts ? (small)x.room : a.n;
     a.parts = cuda_fast_div(parts);
     for (uint32_t i = 0; i <= has_parts; i++) {
         order_args *args;
-        TRY(cuda_launch_begin(e, r, i, (uint64_t)blocks, 1, 1, x.block, is_thread ? 0 : x.block / 32 * 8u, sizeof *args,
-                              &args));
+        TRY(cuda_launch_begin(e, r, i, (uint64_t)blocks, 1, 1, x.block, shared, sizeof *args, &args));
         *args = a;
         CUDA_PATCH(r, args, x, PATCH_IN, 0);
         if (has_parts) CUDA_PATCH(r, args, sums, PATCH_WORKSPACE, 0);
@@ -635,4 +657,4 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_scan, 1, scan_reject, scan_, .out_strides = STRIDES_ROWS, .workspace = scan_workspace);
+CUDA_ROW(cuda_scan, 2, scan_reject, scan_, .out_strides = STRIDES_ROWS, .workspace = scan_workspace);
