@@ -28,6 +28,7 @@ _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
 enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256, LIST_MOST = 32 };
+enum { ENTRIES_MOST = 16 }; /* of a thread that sorts */
 /* A block sorts a line, or selects its first and sorts them; or threads keep lists of a few. */
 typedef enum top_k_kind { TOPK_SORT, TOPK_SELECT, TOPK_FEW } top_k_kind;
 /* cumulate: elements that a thread takes at once; of a part; parts of a line; threads of a line across memory. */
@@ -62,6 +63,7 @@ static int64_t power_above(int64_t x, int64_t least)
     return p;
 }
 
+/* A key and its place in memory; in shared memory those of 12 bytes take 16. */
 static uint32_t entry_size(const problem *p)
 {
     return sinter_dtype_bits(p->in[0].dtype) == 64 ? 12 : 8;
@@ -69,7 +71,8 @@ static uint32_t entry_size(const problem *p)
 
 static uint32_t shared_bytes(const problem *p, const order_tactic *t, int64_t room)
 {
-    return (uint32_t)room * entry_size(p) + (t->kind == TOPK_SELECT ? SELECT_SPARE * 4u : 0);
+    const int64_t sorted = room < t->block ? t->block : room;
+    return (uint32_t)sorted * (entry_size(p) == 12 ? 16 : 8) + (t->kind == TOPK_SELECT ? SELECT_SPARE * 4u : 0);
 }
 
 static const char *reject_any(const problem *p, lines *l)
@@ -111,19 +114,19 @@ static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
     return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
 }
 
-/* ---- TOPK_FEW ---- */
-
 /* Keys and places of lines of at most n elements fit in 32 bits. */
-static bool few_is_packed(const problem *p, int64_t n)
+static bool is_packed(const problem *p, int64_t n)
 {
     return sinter_dtype_bits(p->in[0].dtype) <= 16 && n <= UINT16_MAX;
 }
 
 /* Of an entry in registers. */
-static uint32_t few_words(const problem *p, int64_t n)
+static uint32_t entry_words(const problem *p, int64_t n)
 {
-    return few_is_packed(p, n) ? 1 : sinter_dtype_bits(p->in[0].dtype) == 64 ? 3 : 2;
+    return is_packed(p, n) ? 1 : sinter_dtype_bits(p->in[0].dtype) == 64 ? 3 : 2;
 }
+
+/* ---- TOPK_FEW ---- */
 
 /* Elements that a thread of `lanes` reads before it looks at the first, of lines of n elements. */
 static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes)
@@ -141,7 +144,7 @@ static uint32_t few_shared(const problem *p, const order_tactic *t, bool is_acro
 
 static uint32_t few_registers(const problem *p, const order_tactic *t, int64_t n, uint32_t lanes)
 {
-    return 30 + few_words(p, n) * (2 * t->room + few_ahead(t, n, lanes));
+    return 30 + entry_words(p, n) * (2 * t->room + few_ahead(t, n, lanes));
 }
 
 static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
@@ -157,7 +160,7 @@ static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t
 static double few_ns(const problem *p, const order_tactic *t, const kernel_target *target, bool is_across, double count,
                      double n, uint32_t lanes, uint32_t block)
 {
-    const uint32_t words = few_words(p, (int64_t)n);
+    const uint32_t words = entry_words(p, (int64_t)n);
     const double own = ceil(n / lanes), k = t->room, swap = words == 1 ? 2 : 3 * words, m = log2(k),
                  line = block / lanes;
     const double ahead = few_ahead(t, (int64_t)n, lanes), warps = ceil(count / line) * block / 32;
@@ -215,7 +218,7 @@ static void few_define(const problem *p, const lines *l, const order_tactic *t, 
     cuda_code_define(c, "K", t->room);
     cuda_code_define(c, "LANES", lanes);
     cuda_code_define(c, "ACROSS", !is_merge && !l->is_rows);
-    cuda_code_define(c, "PACKED", !is_merge && few_is_packed(p, n));
+    cuda_code_define(c, "PACKED", !is_merge && is_packed(p, n));
     cuda_code_define(c, "AHEAD", few_ahead(t, n, lanes));
 }
 
@@ -226,20 +229,26 @@ static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic 
     if (t->kind == TOPK_FEW) return few_is_sound(p, l, t, shared);
     const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
     const int64_t sorted = t->kind ? k.max : t->part ? t->part : n.max;
-    if (t->lanes || t->room < 2) return false;
+    if (t->lanes || t->room < 2 || t->room / t->block > ENTRIES_MOST) return false;
     if (t->part && merges_of(cuda_range_most(n), t->part) >= RECORD_LAUNCHES) return false;
     return (!t->kind || t->block >= 256) && sorted <= t->room && shared_bytes(p, t, t->room) <= shared;
 }
 
-/* `waves` blocks of a multiprocessor that sort `size` entries, or first select them of n elements: alone a block waits
- * for its own steps, many for shared memory. */
-static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n, double waves)
+/* `waves` blocks of a multiprocessor that sort `size` entries, or first select them of n elements. A step of the sort
+ * is between registers, lanes of a warp, or warps. */
+static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n, double waves, double ghz)
 {
-    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4, log_size = log2(size);
-    const double steps = log_size * (log_size + 1) / 2;
-    const double sort = fmax(steps * (100 + size / 2 / x->block * 20), waves * (100 + steps * size * 0.15));
+    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4, each = fmax(1, (double)x->room / x->block);
+    const double words = entry_words(p, (int64_t)n), step = words > 1 ? 4 * words : 3, runs = log2(size);
+    const double own = fmin(log2(each), runs), far = fmax(0, runs - 5 - log2(each));
+    const double near_steps = own * (runs - (own - 1) / 2), far_steps = far * (far + 1) / 2;
+    const double warp_steps = runs * (runs + 1) / 2 - near_steps - far_steps;
+    const double work = each * step * (near_steps / 2 + warp_steps + far_steps * 1.5);
+    const double issue = work * x->block / 32 / 2.4 / ghz,
+                 alone = (work * 1.2 + warp_steps * 40) / ghz + far_steps * 100;
     const double select = digits * 0.6 * (1500 + n / x->block * 100) + n / x->block * 150;
-    return sort + (x->kind ? select : n / x->block * 40) * fmax(1, waves * (x->block > 512 ? 1 : 0.3));
+    return fmax(alone, issue * fmax(1, waves)) + waves * 50 +
+           (x->kind ? select : n / x->block * 40) * fmax(1, waves * (x->block > 512 ? 1 : 0.3));
 }
 
 static double top_k_cost_of(const problem *p, order_tactic x, const kernel_target *target)
@@ -252,7 +261,7 @@ static double top_k_cost_of(const problem *p, order_tactic x, const kernel_targe
     const double units = target->units ? target->units : 100;
     double runs = ceil(line / n), run = fmin(n, k);
     const double size = (double)power_above((int64_t)(x.kind ? k : n), 2);
-    double ns = top_k_block_ns(p, &x, size, n, rows * runs / units);
+    double ns = top_k_block_ns(p, &x, size, n, rows * runs / units, machine_of(target).ghz);
     for (uint32_t i = 0, merges = x.part ? merges_of((int64_t)line, x.part) : 0; i < merges; i++) {
         ns += 2000 + 250 * log2(run + 1) + rows * runs * run * 0.02;
         runs = ceil(runs / TOPK_RUNS);
@@ -272,20 +281,23 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
     if (reject_any(p, &l)) return;
     const dim_range n = axis_range(&l, &l.in[0]), k = wanted_range(&l);
     const uint32_t shared = target->shared ? target->shared : 48 * 1024;
-    ranking best = { .most = 4 };
+    ranking best = { .most = 6 };
     few_tactics(p, &l, target, shared, &best);
     for (uint32_t kind = 0; kind < TOPK_FEW; kind++)
         for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024) {
             const int64_t room = power_above(kind ? k.max : part ? part : n.max, 2);
             if (room > ROOM_MOST || (part && part >= n.max)) continue;
-            const int64_t block = kind ? 1024 : room / 2;
-            const order_tactic t = { .kind = (uint8_t)kind,
-                                     .block = (uint16_t)(block < 32     ? 32
-                                                         : block > 1024 ? 1024
-                                                                        : block),
-                                     .room = (uint32_t)room,
-                                     .part = part };
-            if (top_k_is_sound(p, &l, &t, shared)) ranking_add(&best, top_k_cost_of(p, t, target), &t);
+            for (uint32_t each = kind ? 16 : 2; each <= ENTRIES_MOST; each *= 2) {
+                const int64_t block = kind ? 1024 : room / each;
+                if (each > 2 && block < 32) break;
+                const order_tactic t = { .kind = (uint8_t)kind,
+                                         .block = (uint16_t)(block < 32     ? 32
+                                                             : block > 1024 ? 1024
+                                                                            : block),
+                                         .room = (uint32_t)room,
+                                         .part = part };
+                if (top_k_is_sound(p, &l, &t, shared)) ranking_add(&best, top_k_cost_of(p, t, target), &t);
+            }
         }
     ranking_take(&best, out);
 }
@@ -353,7 +365,13 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     cuda_code_define(c, "PARTS", x.part ? 1 + index : 0);
     cuda_code_define(c, "BLOCK", index ? MERGE_BLOCK : x.block);
     cuda_code_define(c, "TRIGGER", 1);
-    if (x.kind == TOPK_FEW) few_define(p, &l, &x, index > 0, c);
+    if (x.kind == TOPK_FEW) {
+        few_define(p, &l, &x, index > 0, c);
+    } else {
+        const int64_t n = cuda_range_most(axis_range(&l, &l.in[0]));
+        cuda_code_define(c, "ROOM", x.room);
+        cuda_code_define(c, "PACKED", is_packed(p, x.part ? x.part : n));
+    }
     return true;
 }
 
@@ -441,7 +459,7 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
     a.span = (small)x->part;
     a.kept_out = a.k < a.span ? a.k : a.span;
     a.parts = cuda_fast_div(runs);
-    TRY(top_k_launch(e, r, 0, blocks, x->block, shared_bytes(p, x, a.size), &a, &to));
+    TRY(top_k_launch(e, r, 0, blocks, x->block, shared_bytes(p, x, x->room), &a, &to));
     CUDA_PATCH(r, to, to, PATCH_WORKSPACE, 0);
     for (uint32_t i = 0; i < merges; i++) {
         const int64_t row = cuda_ceil_div(runs * a.kept_out, MERGE_BLOCK), span = (int64_t)a.span * TOPK_RUNS;
@@ -485,12 +503,12 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     a.size = (small)size;
     if (x.part) return top_k_bind_parts(e, p, &x, a, &values, &indices, r);
     order_args *to;
-    TRY(top_k_launch(e, r, 0, k ? a.rows : 0, x.block, shared_bytes(p, &x, size), &a, &to));
+    TRY(top_k_launch(e, r, 0, k ? a.rows : 0, x.block, shared_bytes(p, &x, x.room), &a, &to));
     top_k_results(r, to, &values, &indices);
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_top_k, 1, top_k_reject, top_k_, .out_strides = STRIDES_ROWS, .workspace = top_k_workspace);
+CUDA_ROW(cuda_top_k, 2, top_k_reject, top_k_, .out_strides = STRIDES_ROWS, .workspace = top_k_workspace);
 
 /* ---- cumulate ---- */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk.cu - the first k of each line in order, a block for each line; of equal ones the lower index comes first.
  *
- * Values become unsigned keys that sort as they do. A line that fits in shared memory is sorted there (bitonic). Of a
- * longer one (-DKIND=1) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
+ * Values become unsigned keys that sort as they do; an entry is a key and its place. PACKED: in 32 bits, for keys of 16
+ * in lines of less than 2^16. A line that fits in a block's registers is sorted there (bitonic, ROOM entries). Of a longer
+ * one (-DKIND=1) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
  * many of its equals as are wanted, are gathered and sorted. The first few (-DKIND=2) are held in registers:
  * topk_few.cuh.
  *
@@ -44,27 +45,80 @@ DEVICE key key_raw(u32 x) { return x; }
 DEVICE key key_raw(u64 x) { return (key)x; }
 DEVICE key key_of(element x) { const key k = key_raw(x); return LARGEST ? (key)~k : k; }
 
-/* Sorts `size` entries, all threads of the block. */
-DEVICE void sort(key *keys, i32 *at, i32 size)
+struct wide_entry { u64 key; u32 at; };
+template <int BITS> struct entry_of_width { typedef u64 type; };
+template <> struct entry_of_width<16> { typedef u32 type; };
+template <> struct entry_of_width<64> { typedef wide_entry type; };
+typedef entry_of_width<PACKED ? 16 : KEY_BITS>::type entry;
+
+DEVICE void make_entry(key k, i32 at, u32 &e) { e = ((u32)k & 0xffff0000) | (u32)at; }
+DEVICE void make_entry(key k, i32 at, u64 &e) { e = (u64)k << 32 | (u32)at; }
+DEVICE void make_entry(key k, i32 at, wide_entry &e) { e.key = k, e.at = (u32)at; }
+DEVICE key key_in(u32 e) { return (key)(e & 0xffff0000); }
+DEVICE key key_in(u64 e) { return (key)(e >> 32); }
+DEVICE key key_in(const wide_entry &e) { return (key)e.key; }
+DEVICE i32 place_in(u32 e) { return (i32)(e & 0xffff); }
+DEVICE i32 place_in(u64 e) { return (i32)(u32)e; }
+DEVICE i32 place_in(const wide_entry &e) { return (i32)e.at; }
+DEVICE bool is_before(u32 a, u32 b) { return a < b; }
+DEVICE bool is_before(u64 a, u64 b) { return a < b; }
+DEVICE bool is_before(const wide_entry &a, const wide_entry &b) { return a.key < b.key || (a.key == b.key && a.at < b.at); }
+DEVICE u32 shuffle_entry(u32 e, u32 mask) { return shuffle_xor(e, mask); }
+DEVICE u64 shuffle_entry(u64 e, u32 mask)
 {
+    const u32 low = shuffle_xor((u32)e, mask), high = shuffle_xor((u32)(e >> 32), mask);
+    return (u64)high << 32 | low;
+}
+DEVICE wide_entry shuffle_entry(const wide_entry &e, u32 mask)
+{
+    return { shuffle_entry(e.key, mask), shuffle_entry(e.at, mask) };
+}
+/* Behind all others. */
+DEVICE entry no_entry()
+{
+    entry e;
+    make_entry(~(key)0, PACKED ? 0xffff : -1, e);
+    return e;
+}
+
+#if KIND == 2
+#include "topk_few.cuh"
+#else
+enum { EACH = ROOM > BLOCK ? ROOM / BLOCK : 1, NEAR = 32 * EACH };
+
+/* Sorts the first `size` entries of the block: a thread has EACH that follow each other. What is compared lies in
+ * registers of the same thread, of the same warp, or of another, which are met in shared memory. */
+DEVICE void sort(entry (&e)[EACH], i32 size)
+{
+    entry *const desk = (entry *)shared_base();
+    const i32 own = (i32)threadIdx.x * EACH;
     for (i32 run = 2; run <= size; run *= 2) {
-        for (i32 gap = run / 2; gap; gap /= 2) {
-            sync_block();
-            for (i32 i = threadIdx.x; i < size / 2; i += BLOCK) {
-                const i32 low = (i & ~(gap - 1)) * 2 | (i & (gap - 1)), high = low | gap;
-                const key a = keys[low], b = keys[high];
-                const i32 at_a = at[low], at_b = at[high];
-                const bool is_after = a > b || (a == b && at_a > at_b);
-                if (is_after == !(low & run)) {
-                    keys[low] = b;
-                    keys[high] = a;
-                    at[low] = at_b;
-                    at[high] = at_a;
-                }
+        for (i32 gap = run / 2; gap >= EACH; gap /= 2) {
+            const bool is_far = gap >= NEAR, is_lower = !(own & gap) == !(own & run);
+            if (is_far) {
+                sync_block();
+#pragma unroll
+                for (int j = 0; j < EACH; j++) desk[j * BLOCK + threadIdx.x] = e[j];
+                sync_block();
+            }
+#pragma unroll
+            for (int j = 0; j < EACH; j++) {
+                entry other;
+                if (is_far) other = desk[j * BLOCK + (threadIdx.x ^ (u32)(gap / EACH))];
+                else other = shuffle_entry(e[j], (u32)(gap / EACH));
+                if (is_before(other, e[j]) == is_lower) e[j] = other;
             }
         }
+#pragma unroll
+        for (int gap = EACH / 2; gap; gap /= 2)
+#pragma unroll
+            for (int j = 0; j < EACH; j++) {
+                if (j & gap || gap >= run || is_before(e[j | gap], e[j]) != !((own + j) & run)) continue;
+                const entry lower = e[j | gap];
+                e[j | gap] = e[j];
+                e[j] = lower;
+            }
     }
-    sync_block();
 }
 
 /* The sum of `x` over the threads before this one; `all`: over all. spare: 33 numbers. */
@@ -175,9 +229,7 @@ DEVICE void keep(const order_args &a, const line_at &line, i32 to, i32 from)
     if (a.indices) ((i64 *)a.indices)[line.indices + to * a.index_step] = from;
 }
 
-#if KIND == 2
-#include "topk_few.cuh"
-#elif PARTS > 1
+#if PARTS > 1
 /* Entries of run `r` of a line: none behind the last. */
 DEVICE i32 entries_of(const order_args &a, i32 r)
 {
@@ -220,6 +272,8 @@ DEVICE void merge(const order_args &a)
 }
 #endif
 
+#endif
+
 KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
 {
 #if KIND == 2
@@ -234,27 +288,32 @@ KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
     const line_at line = line_of(a, row);
     const i32 first = PARTS ? part * a.span : 0, n = PARTS ? smaller(a.span, a.n - first) : a.n;
     const i32 most = PARTS ? smaller(a.k, n) : a.k;
-    key *keys = (key *)shared_base();
-    i32 *at = (i32 *)(keys + a.size);
+    key *const keys = (key *)shared_base();
+    i32 *const at = (i32 *)(keys + a.size);
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
     const element *x = (const element *)a.x + line.x + first * a.step;
-    if (KIND) {
-        select(a, x, n, most, keys, at, at + a.size);
-    } else {
-        for (i32 i = threadIdx.x; i < a.size; i += BLOCK) {
-            keys[i] = i < n ? key_of(x[i * a.step]) : ~(key)0;
-            at[i] = i < n ? i : 0x7fffffff;
-        }
+    if (KIND) select(a, x, n, most, keys, at, at + a.size);
+    sync_block();
+    entry e[EACH];
+#pragma unroll
+    for (int j = 0; j < EACH; j++) {
+        const i32 i = j * BLOCK + (i32)threadIdx.x;
+        e[j] = no_entry();
+        if (KIND && i < a.size) make_entry(keys[i], at[i], e[j]);
+        if (!KIND && i < n) make_entry(key_of(x[i * a.step]), i, e[j]);
     }
-    sort(keys, at, a.size);
-    for (i32 i = threadIdx.x; i < most; i += BLOCK) {
+    sort(e, a.size);
+#pragma unroll
+    for (int j = 0; j < EACH; j++) {
+        const i32 to = (i32)threadIdx.x * EACH + j;
+        if (to >= most) continue;
         if (PARTS) {
-            const i64 place = (i64)row * a.room + (i64)part * a.kept_out + i;
-            ((key *)a.to)[place] = keys[i];
-            ((i32 *)((key *)a.to + a.entries))[place] = first + at[i];
+            const i64 place = (i64)row * a.room + (i64)part * a.kept_out + to;
+            ((key *)a.to)[place] = key_in(e[j]);
+            ((i32 *)((key *)a.to + a.entries))[place] = first + place_in(e[j]);
         } else {
-            keep(a, line, i, at[i]);
+            keep(a, line, to, place_in(e[j]));
         }
     }
 #endif

@@ -6,47 +6,11 @@
  * one's i-th and the other's i-th from the end are the first K of both, and lack only a few steps of a bitonic sort.
  *
  * ACROSS: lines lie side by side, so neighbouring threads take neighbouring lines and each reads along its own;
- * otherwise neighbouring threads take neighbouring elements of a line. An entry is a key and its place. PACKED: in 32
- * bits, for keys of 16 in lines of less than 2^16. */
+ * otherwise neighbouring threads take neighbouring elements of a line. */
 #ifndef TOPK_FEW_CUH
 #define TOPK_FEW_CUH
 
 enum { LINES = BLOCK / LANES, STEP = ACROSS ? LINES : 1, EACH = (K + LANES - 1) / LANES };
-struct wide_entry { u64 key; u32 at; };
-template <int BITS> struct entry_of_width { typedef u64 type; };
-template <> struct entry_of_width<16> { typedef u32 type; };
-template <> struct entry_of_width<64> { typedef wide_entry type; };
-typedef entry_of_width<PACKED ? 16 : KEY_BITS>::type entry;
-
-DEVICE void make_entry(key k, i32 at, u32 &e) { e = ((u32)k & 0xffff0000) | (u32)at; }
-DEVICE void make_entry(key k, i32 at, u64 &e) { e = (u64)k << 32 | (u32)at; }
-DEVICE void make_entry(key k, i32 at, wide_entry &e) { e.key = k, e.at = (u32)at; }
-DEVICE key key_in(u32 e) { return (key)(e & 0xffff0000); }
-DEVICE key key_in(u64 e) { return (key)(e >> 32); }
-DEVICE key key_in(const wide_entry &e) { return (key)e.key; }
-DEVICE i32 place_in(u32 e) { return (i32)(e & 0xffff); }
-DEVICE i32 place_in(u64 e) { return (i32)(u32)e; }
-DEVICE i32 place_in(const wide_entry &e) { return (i32)e.at; }
-DEVICE bool is_before(u32 a, u32 b) { return a < b; }
-DEVICE bool is_before(u64 a, u64 b) { return a < b; }
-DEVICE bool is_before(const wide_entry &a, const wide_entry &b) { return a.key < b.key || (a.key == b.key && a.at < b.at); }
-DEVICE u32 shuffle_entry(u32 e, u32 mask) { return shuffle_xor(e, mask); }
-DEVICE u64 shuffle_entry(u64 e, u32 mask)
-{
-    const u32 low = shuffle_xor((u32)e, mask), high = shuffle_xor((u32)(e >> 32), mask);
-    return (u64)high << 32 | low;
-}
-DEVICE wide_entry shuffle_entry(const wide_entry &e, u32 mask)
-{
-    return { shuffle_entry(e.key, mask), shuffle_entry(e.at, mask) };
-}
-/* Behind all others. */
-DEVICE entry no_entry()
-{
-    entry e;
-    make_entry(~(key)0, PACKED ? 0xffff : -1, e);
-    return e;
-}
 
 /* Into a list in order, whose last is dropped. */
 DEVICE void insert(entry (&list)[K], entry e)
