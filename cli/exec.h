@@ -8,6 +8,10 @@
 #include "exec_flags.h"
 #include "bench_runs.h"
 
+/* A tensor whose memory has another format than chw. */
+typedef struct exec_layout { char *name; const struct exec_format *format; int64_t channels; } exec_layout;
+typedef struct exec_layouts { exec_layout *at; uint32_t count; } exec_layouts;
+
 typedef struct exec {
     exec_args    x;
     args         a;             /* what sinter's own verbs would have been given */
@@ -18,6 +22,7 @@ typedef struct exec {
     char         device[64];
     kept_text    report;        /* sinter_engine_print, JSON */
     bool         is_stripped;   /* the engine that was saved has no weights */
+    exec_layouts layouts;       /* of the network, then of the engine */
 } exec;
 
 /* ---- exec_shapes.c: NAME:VALUE lists ---- */
@@ -49,6 +54,24 @@ double exec_percent(const char **at);           /* the next of --percentile; adv
 bool exec_network_make(exec *e);
 /* "fp16" and the like. */
 bool exec_type_read(const char *word, size_t length, sinter_dtype *out);
+
+/* ---- exec_formats.c ---- */
+/* Which of "FORMAT+FORMAT…" the tensor of that shape has: row-major, if it can be, else e->layouts has one more. False:
+ * reported. */
+bool exec_format_choose(exec *e, exec_id id, const char *name, const char *words, size_t length,
+                        const sinter_network_shape *shape);
+const exec_layout *exec_layout_of(const exec *e, const char *name);  /* NULL: row-major */
+bool exec_is_mark(const char *name);            /* of an output that says the format of another tensor */
+void exec_layouts_read(exec *e);                /* those of the engine */
+void exec_layouts_free(exec_layouts *l);
+/* The shape that a tensor has in memory, as text in `room`; `value` where it is row-major, or not of its shape. */
+const char *exec_stored_text(const exec *e, const char *name, const char *value, shape_text *room);
+/* Gives the input `t` the shape of its memory: what the model has to read instead. NULL: `error` says why. */
+sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error);
+/* An output as it lies in memory. */
+sinter_network_tensor *exec_format_store(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error);
+/* Adds the outputs that say formats. False: reported. */
+bool exec_formats_mark(exec *e);
 
 /* ---- exec_build.c: from files to e->m.engine ---- */
 bool exec_engine_make(exec *e);

@@ -138,7 +138,7 @@ static bool types_check(const exec *e, exec_id id, bool is_input)
     sinter_io io;
     uint32_t ios = 0;
     for (uint32_t i = 0; *text && sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
-        if ((io.is_input != 0) != is_input) continue;
+        if ((io.is_input != 0) != is_input || exec_is_mark(io.name)) continue;
         const size_t n = strcspn(at, ":");
         sinter_dtype type;
         if (!exec_type_read(at, n, &type) || type != io.dtype) {
@@ -210,6 +210,7 @@ static bool engine_open(exec *e, const sinter_buffer *bytes, const char *path, b
     e->m.open_s = cli_seconds() - start;
     if (s != SINTER_OK) return fail(&error);
     cli_say(LOG_INFO, "Engine deserialized in %g sec.", e->m.open_s);
+    exec_layouts_read(e);
     if (!budget_set(e)) return false;
     if (strcmp(sinter_engine_device(e->m.engine), "cuda") != 0) {
         if (e->gpu >= 0 && exec_has(&e->x, FLAG_device))
@@ -264,7 +265,7 @@ static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
     cli_say(LOG_INFO, "Start parsing network model.");
     bool is_good = model_face_read(e->a.file.at[0], &e->setup.env, &face, &error) == SINTER_OK;
     if (!is_good) cli_say(LOG_ERROR, "%s", error.text), cli_say(LOG_ERROR, "Failed to parse onnx file");
-    is_good = is_good && exec_profiles_make(e, &face) && exec_network_make(e);
+    is_good = is_good && exec_network_make(e) && exec_profiles_make(e, &face);
     const char *to = is_saved ? e->a.output : NULL;
     if (is_good && !model_build(&e->a, &e->setup, NULL, to, bytes, &e->m.build_s)) {
         cli_say(LOG_ERROR, "Engine could not be created from network");

@@ -369,7 +369,7 @@ bool exec_outputs(const exec *e, const measure_set *set)
     for (uint32_t i = 0; is_good && sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
         sinter_tensor t;
         void *own = NULL;
-        if (io.is_input) continue;
+        if (io.is_input || exec_is_mark(io.name)) continue;
         is_good = tensor_get(e, c, io.name, &t, &own);
         if (is_good && is_dumped) output_dump(io.name, &t);
         if (is_good && file) output_json(&j, io.name, &t);

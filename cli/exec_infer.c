@@ -163,6 +163,7 @@ static void say_bindings(const exec *e, sinter_context *c)
     sinter_error error = { 0 };
     for (uint32_t i = 0; sinter_engine_io(e->m.engine, i, e->m.profile, &io) == SINTER_OK; i++) {
         sinter_tensor t = { 0 };
+        if (exec_is_mark(io.name)) continue;
         if (io.is_input) t = e->m.shape[i];
         else if (sinter_context_output(c, io.name, &t, &error) != SINTER_OK) continue;
         cli_say(LOG_INFO, "%s binding for %s with dimensions %s is created.", io.is_input ? "Input" : "Output", io.name,

@@ -126,48 +126,8 @@ static const char *entry_of(const exec *e, exec_id id, uint32_t index)
     return at;
 }
 
-/* Formats of memory: how many channels lie side by side, and how many axes are behind those. chw has neither. */
-static const struct format {
-    const char *word;
-    int64_t lanes;
-    uint32_t axes;
-} formats[] = { { "chw", 0, 0 },    { "hwc", 1, 2 },    { "hwc8", 8, 2 },   { "hwc16", 16, 2 },
-                { "dhwc", 1, 3 },   { "dhwc8", 8, 3 },  { "chw2", 2, 2 },   { "chw4", 4, 2 },
-                { "chw16", 16, 2 }, { "chw32", 32, 2 }, { "cdhw32", 32, 3 } };
-
-/* Does a row-major tensor of this shape lie as the format wants it? */
-static bool is_row_major(const struct format *f, const sinter_network_shape *s)
-{
-    bool is_one = true;
-    if (!f->lanes) return true;
-    if (s->rank < f->axes + 1) return false;
-    const int64_t channels = s->dim[s->rank - f->axes - 1];
-    for (uint32_t i = s->rank - f->axes; i < s->rank; i++) is_one = is_one && s->dim[i] == 1;
-    return (is_one && channels >= 0 && channels % f->lanes == 0) || (f->lanes == 1 && channels == 1);
-}
-
-/* "FORMAT+FORMAT…": is one of them row-major? False: reported. */
-static bool format_check(exec_id id, const char *name, const char *words, size_t length,
-                         const sinter_network_shape *shape)
-{
-    bool is_good = false;
-    for (const char *at = words, *end = words + length; at <= end && !is_good;) {
-        const size_t n = strcspn(at, "+,");
-        for (uint32_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
-            is_good = is_good || (strlen(formats[k].word) == n && !memcmp(formats[k].word, at, n) &&
-                                  is_row_major(&formats[k], shape));
-        at += n + 1;
-    }
-    if (!is_good)
-        cli_say(LOG_ERROR,
-                "--%s: the format '%.*s' of '%s' is refused: wanted is chw, for inputs and outputs are row-major, or a "
-                "format in which the shape %s lies so",
-                exec_flags[id].name, (int)length, words, name, cli_shape(shape->rank, shape->dim).at);
-    return is_good;
-}
-
 /* The formats of all inputs or outputs, before anything is built. */
-static bool formats_check(const exec *e, exec_id id, uint32_t count,
+static bool formats_check(exec *e, exec_id id, uint32_t count,
                           sinter_network_tensor *(*tensor)(const sinter_network *, uint32_t))
 {
     sinter_error error = { 0 };
@@ -181,7 +141,8 @@ static bool formats_check(const exec *e, exec_id id, uint32_t count,
             cli_say(LOG_ERROR, "--%s: '%.*s', expected TYPE:FORMAT", exec_flags[id].name, (int)n, at);
             return false;
         }
-        if (!format_check(id, sinter_network_tensor_name(t), at + colon + 1, n - colon - 1, &shape)) return false;
+        if (!exec_format_choose(e, id, sinter_network_tensor_name(t), at + colon + 1, n - colon - 1, &shape))
+            return false;
     }
     return true;
 }
@@ -203,16 +164,15 @@ static bool is_converted(sinter_network_tensor *t, sinter_dtype type, sinter_dty
     return type != shape.dtype && is_float(type) && is_float(shape.dtype);
 }
 
-/* All layers that read `t` read `other`. */
-static sinter_status reread(sinter_network *net, sinter_network_tensor *t, sinter_network_tensor *other,
+/* The first `count` layers that read `t` read `other`. */
+static sinter_status reread(sinter_network *net, uint32_t count, sinter_network_tensor *t, sinter_network_tensor *other,
                             sinter_error *error)
 {
     sinter_status s = SINTER_OK;
-    for (uint32_t i = 0; i < sinter_network_layer_count(net); i++) {
+    for (uint32_t i = 0; i < count; i++) {
         sinter_layer *layer = sinter_network_layer(net, i);
         for (uint32_t k = 0; s == SINTER_OK && k < sinter_layer_input_count(layer); k++)
-            if (sinter_layer_input(layer, k) == t && sinter_layer_output(layer, 0) != other)
-                s = sinter_layer_set_input(layer, k, other, error);
+            if (sinter_layer_input(layer, k) == t) s = sinter_layer_set_input(layer, k, other, error);
     }
     return s;
 }
@@ -222,28 +182,37 @@ static bool inputs_convert(exec *e)
     sinter_network *net = e->setup.network;
     sinter_error error = { 0 };
     for (uint32_t i = 0; exec_has(&e->x, FLAG_inputIOFormats) && i < sinter_network_input_count(net); i++) {
-        sinter_dtype own;
-        sinter_network_tensor *t = sinter_network_input(net, i);
+        sinter_dtype own = SINTER_DTYPE_NONE;
+        sinter_network_tensor *t = sinter_network_input(net, i), *shown = t;
+        const exec_layout *l = exec_layout_of(e, sinter_network_tensor_name(t));
         const sinter_dtype type = type_given(e, FLAG_inputIOFormats, i);
-        if (!is_converted(t, type, &own)) continue;
-        sinter_layer *cast = sinter_add_cast(net, t, own, &error);
-        if (!cast || sinter_network_tensor_set_type(t, type, &error) != SINTER_OK ||
-            reread(net, t, sinter_layer_output(cast, 0), &error) != SINTER_OK)
-            return fail(&error);
+        const uint32_t count = sinter_network_layer_count(net);
+        const bool is_other = is_converted(t, type, &own);
+        if (!is_other && !l) continue;
+        if (is_other && sinter_network_tensor_set_type(t, type, &error) != SINTER_OK) return fail(&error);
+        if (l) shown = exec_format_show(e, t, l, &error);
+        sinter_layer *cast = shown && is_other ? sinter_add_cast(net, shown, own, &error) : NULL;
+        if (cast) shown = sinter_layer_output(cast, 0);
+        if (!shown || (is_other && !cast) || reread(net, count, t, shown, &error) != SINTER_OK) return fail(&error);
     }
     return true;
 }
 
-/* The output with another type, in its place and with its name. */
-static sinter_status output_convert(sinter_network *net, sinter_network_tensor *t, sinter_dtype type,
+/* The output with another type or format, in its place and with its name. */
+static sinter_status output_convert(exec *e, sinter_network_tensor *t, sinter_dtype type, const exec_layout *l,
                                     sinter_network_tensor **out, sinter_error *error)
 {
     char name[1024], inner[1100];
     (void)snprintf(name, sizeof name, "%s", sinter_network_tensor_name(t));
     (void)snprintf(inner, sizeof inner, "%s.model", name);
-    sinter_layer *cast = sinter_add_cast(net, t, type, error);
-    if (!cast) return error->status;
-    *out = sinter_layer_output(cast, 0);
+    *out = t;
+    if (type != SINTER_DTYPE_NONE) {
+        sinter_layer *cast = sinter_add_cast(e->setup.network, t, type, error);
+        if (!cast) return error->status;
+        *out = sinter_layer_output(cast, 0);
+    }
+    if (l) *out = exec_format_store(e, *out, l, error);
+    if (!*out) return error->status;
     const sinter_status s = sinter_network_tensor_set_name(t, inner, error);
     return s == SINTER_OK ? sinter_network_tensor_set_name(*out, name, error) : s;
 }
@@ -257,10 +226,12 @@ static bool outputs_convert(exec *e)
     for (uint32_t i = 0; s == SINTER_OK && i < count; i++) { /* the first one is taken, and put behind the last */
         sinter_dtype own;
         sinter_network_tensor *t = sinter_network_output(net, 0), *now = t;
+        const exec_layout *l = exec_layout_of(e, sinter_network_tensor_name(t));
         const sinter_dtype type = type_given(e, FLAG_outputIOFormats, i);
         const bool is_other = is_converted(t, type, &own);
         s = sinter_network_unmark_output(net, t, &error);
-        if (s == SINTER_OK && is_other) s = output_convert(net, t, type, &now, &error);
+        if (s == SINTER_OK && (is_other || l))
+            s = output_convert(e, t, is_other ? type : SINTER_DTYPE_NONE, l, &now, &error);
         if (s == SINTER_OK) s = sinter_network_mark_output(net, now, &error);
     }
     return s == SINTER_OK || fail(&error);
@@ -324,5 +295,5 @@ bool exec_network_make(exec *e)
     sinter_network *net = e->setup.network;
     return formats_check(e, FLAG_inputIOFormats, sinter_network_input_count(net), sinter_network_input) &&
            formats_check(e, FLAG_outputIOFormats, sinter_network_output_count(net), sinter_network_output) &&
-           debug_mark(e) && inputs_convert(e) && outputs_convert(e);
+           debug_mark(e) && inputs_convert(e) && outputs_convert(e) && exec_formats_mark(e);
 }

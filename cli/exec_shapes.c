@@ -180,6 +180,10 @@ static bool profiles_read(const exec *e, profile_text *list, uint32_t *count)
 static void range_add(exec *e, const char *name, const char *const *bound)
 {
     args *a = &e->a;
+    shape_text room[BOUNDS];
+    const char *stored[BOUNDS];
+    for (uint32_t k = 0; k < BOUNDS; k++) stored[k] = exec_stored_text(e, name, bound[k], &room[k]);
+    bound = stored;
     const size_t size = strlen(name) + strlen(bound[0]) + strlen(bound[1]) + strlen(bound[2]) + 4;
     char *text = cli_alloc(size, 1);
     (void)snprintf(text, size, "%s=%s,%s,%s", name, bound[0], bound[1], bound[2]);
@@ -305,7 +309,8 @@ bool exec_shapes_make(exec *e)
         const exec_pair *pair = io.is_input ? exec_pairs_find(&pairs, io.name) : NULL;
         args_dims values;
         if (!pair || e->a.shape.count == ARG_LIST_MAX || are_values(&io, pair->value, &values)) continue;
-        const char *value = is_scalar(pair->value) ? "" : pair->value;
+        shape_text room;
+        const char *value = is_scalar(pair->value) ? "" : exec_stored_text(e, io.name, pair->value, &room);
         const size_t size = strlen(io.name) + strlen(value) + 2;
         char *text = cli_alloc(size, 1);
         (void)snprintf(text, size, "%s=%s", io.name, value);

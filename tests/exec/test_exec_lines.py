@@ -30,7 +30,8 @@ trtexec --onnx=model.onnx --shapes=image:2x1x28x28 --dumpProfile --separateProfi
 trtexec --onnx=model.onnx --saveEngine=x.trt --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --fp16 --duration=0 --iterations=1 | &&&& PASSED
 trtexec --onnx=model.onnx --inputIOFormats=fp16:chw16+chw --outputIOFormats=fp32:chw --skipInference | &&&& PASSED
 trtexec --onnx=model.onnx --inputIOFormats=fp32:hwc --skipInference | &&&& PASSED
-trtexec --onnx=model.onnx --inputIOFormats=fp16:hwc8 --fp16 | E 'hwc8' of 'image' is refused: wanted is chw
+trtexec --onnx=model.onnx --inputIOFormats=fp16:hwc8 --fp16 | &&&& PASSED
+trtexec --onnx=model.onnx --inputIOFormats=fp16:dla_hwc4 --fp16 | E 'dla_hwc4' of 'image' is refused: wanted is chw
 trtexec --onnx=model.onnx --outputIOFormats=fp32:chw32 | E 'chw32' of 'scores' is refused: wanted is chw
 trtexec --onnx=reshape.onnx --minShapes=x:1x6,sizes:1x1 --optShapes=x:2x6,sizes:3x4 --maxShapes=x:4x6,sizes:24x24 --saveEngine=r.plan --iterations=1 --duration=0 | Using values 3x4 for input sizes
 trtexec --loadEngine=r.plan --shapes=x:4x6,sizes:8x3 --iterations=1 --duration=0 --exportOutput=r.json | Using values 8x3 for input sizes

@@ -19,7 +19,7 @@ BROKEN = ["", "-1", "x", "1,2", ":", "'", "a:b", "image:", "image:1x1x28x28,", "
 NEVER = {"help", "flags", "version"}
 FIXED = {"onnx": [MODEL], "warmUp": ["0", "5"], "duration": ["0", "0.01"], "iterations": ["0", "1", "3"], "idleTime": ["0", "1"], "sleepTime": ["0", "1"],
          "infStreams": ["1", "2", "3"], "streams": ["1", "2"], "builderOptimizationLevel": ["0", "1", "2"], "profile": ["0", "1"], "useProfile": ["0", "1"],
-         "device": ["cpu", "0", "reference"], "inputIOFormats": ["fp32:chw"], "outputIOFormats": ["fp32:chw"], "layerDeviceTypes": ["*:GPU"],
+         "device": ["cpu", "0", "reference"], "inputIOFormats": ["fp32:chw", "fp16:hwc8", "fp32:chw4"], "outputIOFormats": ["fp32:chw", "fp16:chw"], "layerDeviceTypes": ["*:GPU"],
          "memPoolSize": ["workspace:1G", "workspace:64", "workspace:1B", "dlaSRAM:1M"], "workspace": ["64", "1"], "weightStreamingBudget": ["-2", "0"],
          "percentile": ["50", "90,99", "0,100"], "loadInputs": ["image:data", "image:none"], "loadRefOutputs": ["scores:data"], "avgRuns": ["1", "2"],
          "loadEngine": ["d.engine", "data"], "calib": ["data", "good.cache"], "refitFromOnnx": [MODEL], "saveEngine": ["saved.engine"],

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec_formats.c - --inputIOFormats and --outputIOFormats that are not row-major: all channels lie behind the other
+ * axes (hwc8), or in groups (chw4). The engine's input or output has the shape of its memory, layers convert it, and
+ * one more output, whose name is a mark, says which format it is. Engines of the Python package and of the headers for
+ * C++ have the same marks. */
+#include "exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "[format] "
+
+/* How many channels lie side by side, and how many axes are behind those. chw has neither. */
+static const struct exec_format {
+    const char *word, *name;
+    int64_t lanes;
+    uint32_t behind;
+    bool is_last; /* all channels lie behind the other axes */
+} formats[] = { { "chw", "LINEAR", 0, 0, false },    { "hwc", "HWC", 1, 2, true },
+                { "hwc8", "HWC8", 8, 2, true },      { "hwc16", "HWC16", 16, 2, true },
+                { "dhwc", "DHWC", 1, 3, true },      { "dhwc8", "DHWC8", 8, 3, true },
+                { "chw2", "CHW2", 2, 2, false },     { "chw4", "CHW4", 4, 2, false },
+                { "chw16", "CHW16", 16, 2, false },  { "chw32", "CHW32", 32, 2, false },
+                { "cdhw32", "CDHW32", 32, 3, false } };
+
+static bool fail(const sinter_error *error)
+{
+    return cli_error(error) == 0;
+}
+
+static int64_t padded(const exec_layout *l)
+{
+    return (l->channels + l->format->lanes - 1) / l->format->lanes * l->format->lanes;
+}
+
+/* ---- which format ---- */
+
+/* Does a row-major tensor of this shape lie as the format wants it? */
+static bool is_row_major(const struct exec_format *f, const sinter_network_shape *s)
+{
+    bool is_one = true;
+    if (!f->lanes) return true;
+    if (s->rank < f->behind + 1) return false;
+    const int64_t channels = s->dim[s->rank - f->behind - 1];
+    for (uint32_t i = s->rank - f->behind; i < s->rank; i++) is_one = is_one && s->dim[i] == 1;
+    return (is_one && channels >= 0 && channels % f->lanes == 0) || (f->lanes == 1 && channels == 1);
+}
+
+static bool can_convert(const struct exec_format *f, const sinter_network_shape *s)
+{
+    const uint32_t wide = s->rank + !f->is_last;
+    return f->lanes && s->rank > f->behind && s->dim[s->rank - f->behind - 1] > 0 && wide <= SINTER_RANK_MAX;
+}
+
+bool exec_format_choose(exec *e, exec_id id, const char *name, const char *words, size_t length,
+                        const sinter_network_shape *shape)
+{
+    const struct exec_format *other = NULL;
+    for (const char *at = words, *end = words + length; at <= end;) {
+        const size_t n = strcspn(at, "+,");
+        for (uint32_t k = 0; k < sizeof formats / sizeof formats[0]; k++) {
+            const struct exec_format *f = &formats[k];
+            if (strlen(f->word) != n || memcmp(f->word, at, n) != 0) continue;
+            if (is_row_major(f, shape)) return true;
+            if (!other && can_convert(f, shape)) other = f;
+        }
+        at += n + 1;
+    }
+    if (!other) {
+        cli_say(LOG_ERROR,
+                "--%s: the format '%.*s' of '%s' is refused: wanted is chw, or a format with a known number of "
+                "channels before its axes; the shape is %s",
+                exec_flags[id].name, (int)length, words, name, cli_shape(shape->rank, shape->dim).at);
+        return false;
+    }
+    exec_layouts *l = &e->layouts;
+    l->at = cli_grow(l->at, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = (exec_layout){ cli_copy(name), other, shape->dim[shape->rank - other->behind - 1] };
+    return true;
+}
+
+const exec_layout *exec_layout_of(const exec *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->layouts.count; i++)
+        if (!strcmp(e->layouts.at[i].name, name)) return &e->layouts.at[i];
+    return NULL;
+}
+
+bool exec_is_mark(const char *name)
+{
+    return !strncmp(name, MARK, strlen(MARK));
+}
+
+void exec_layouts_free(exec_layouts *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) free(l->at[i].name);
+    free(l->at);
+    *l = (exec_layouts){ 0 };
+}
+
+void exec_layouts_read(exec *e)
+{
+    sinter_io io;
+    exec_layouts_free(&e->layouts);
+    for (uint32_t i = 0; sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
+        if (io.is_input || !exec_is_mark(io.name)) continue;
+        const char *word = io.name + strlen(MARK);
+        const size_t n = strcspn(word, " ");
+        char *name = NULL;
+        const int64_t channels = strtoll(word + n, &name, 10);
+        for (uint32_t k = 0; k < sizeof formats / sizeof formats[0]; k++) {
+            if (strlen(formats[k].name) != n || memcmp(formats[k].name, word, n) != 0 || *name != ' ') continue;
+            exec_layouts *l = &e->layouts;
+            l->at = cli_grow(l->at, l->count + 1, sizeof *l->at);
+            l->at[l->count++] = (exec_layout){ cli_copy(name + 1), &formats[k], channels };
+        }
+    }
+}
+
+/* ---- shapes ---- */
+
+/* The sizes in memory, or whatever goes with each axis, of those of the shape. */
+static void stored_dims(const exec_layout *l, uint32_t rank, const int64_t *dim, uint32_t *rank_out, int64_t *out)
+{
+    const uint32_t channel = rank - l->format->behind - 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != channel) out[n++] = dim[i];
+        else if (!l->format->is_last) out[n++] = padded(l) / l->format->lanes;
+    out[n++] = l->format->is_last ? padded(l) : l->format->lanes;
+    *rank_out = n;
+}
+
+const char *exec_stored_text(const exec *e, const char *name, const char *value, shape_text *room)
+{
+    const exec_layout *l = exec_layout_of(e, name);
+    args_dims d;
+    uint32_t rank;
+    int64_t dim[SINTER_RANK_MAX];
+    if (!l || !args_dims_read(value, &d) || d.count != 1 || d.rank <= l->format->behind || d.rank == SINTER_RANK_MAX ||
+        d.at[0][d.rank - l->format->behind - 1] != l->channels)
+        return value;
+    stored_dims(l, d.rank, d.at[0], &rank, dim);
+    *room = cli_shape(rank, dim);
+    return room->at;
+}
+
+/* ---- layers ---- */
+
+typedef struct maker {
+    sinter_network *net;
+    sinter_error *error;
+    bool failed;
+} maker;
+
+static sinter_network_tensor *numbers(maker *m, const int64_t *at, uint32_t count)
+{
+    const sinter_tensor t = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { count }, .data = (void *)(uintptr_t)at };
+    sinter_layer *made = m->failed ? NULL : sinter_add_constant(m->net, &t, 0, m->error);
+    m->failed = !made;
+    return made ? sinter_layer_output(made, 0) : NULL;
+}
+
+static sinter_network_tensor *op(maker *m, const char *type, sinter_network_tensor *const *in, uint32_t count,
+                                 const int64_t *perm, uint32_t rank)
+{
+    sinter_layer *made = m->failed ? NULL : sinter_add_op(m->net, "", type, 0, in, count, 1, m->error);
+    m->failed = !made || (perm && sinter_layer_set_ints(made, "perm", perm, rank, m->error) != SINTER_OK);
+    return made ? sinter_layer_output(made, 0) : NULL;
+}
+
+static sinter_network_tensor *moved(maker *m, sinter_network_tensor *x, uint32_t rank, uint32_t from, uint32_t to)
+{
+    int64_t perm[SINTER_RANK_MAX];
+    for (uint32_t i = 0, k = 0; i < rank; i++) {
+        if (i == to) {
+            perm[i] = from;
+            continue;
+        }
+        k += k == from;
+        perm[i] = k++;
+    }
+    return op(m, "Transpose", &x, 1, perm, rank);
+}
+
+/* The axes before the last stay; the last becomes `last`, and `behind` behind it where that is not 0. */
+static sinter_network_tensor *reshaped(maker *m, sinter_network_tensor *x, uint32_t rank, int64_t last, int64_t behind)
+{
+    int64_t shape[SINTER_RANK_MAX + 1] = { 0 };
+    shape[rank - 1] = last;
+    shape[rank] = behind;
+    sinter_network_tensor *const in[2] = { x, numbers(m, shape, rank + (behind != 0)) };
+    return op(m, "Reshape", in, 2, NULL, 0);
+}
+
+/* The model's tensor of one in memory. */
+static sinter_network_tensor *show(maker *m, sinter_network_tensor *x, const exec_layout *l, uint32_t rank)
+{
+    const uint32_t channel = rank - l->format->behind - 1;
+    if (!l->format->is_last) {
+        x = moved(m, x, rank + 1, channel, rank - 1);
+        x = reshaped(m, x, rank, padded(l), 0);
+    }
+    x = moved(m, x, rank, rank - 1, channel);
+    if (padded(l) == l->channels) return x;
+    sinter_network_tensor *const in[4] = { x, numbers(m, &(int64_t){ 0 }, 1), numbers(m, &l->channels, 1),
+                                           numbers(m, &(int64_t){ channel }, 1) };
+    return op(m, "Slice", in, 4, NULL, 0);
+}
+
+/* The tensor in memory of one of the model. Channels that are filled up are zeros. */
+static sinter_network_tensor *store(maker *m, sinter_network_tensor *x, const exec_layout *l, uint32_t rank)
+{
+    const uint32_t channel = rank - l->format->behind - 1;
+    if (padded(l) != l->channels) {
+        const int64_t pads[2] = { 0, padded(l) - l->channels };
+        sinter_network_tensor *const in[4] = { x, numbers(m, pads, 2), NULL, numbers(m, &(int64_t){ channel }, 1) };
+        x = op(m, "Pad", in, 4, NULL, 0);
+    }
+    x = moved(m, x, rank, channel, rank - 1);
+    if (l->format->is_last) return x;
+    x = reshaped(m, x, rank, padded(l) / l->format->lanes, l->format->lanes);
+    return moved(m, x, rank + 1, rank - 1, channel);
+}
+
+sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error)
+{
+    maker m = { e->setup.network, error, false };
+    sinter_network_shape shape;
+    int64_t dim[SINTER_RANK_MAX];
+    char names[SINTER_RANK_MAX][256] = { { 0 } };
+    uint32_t rank;
+    if (sinter_network_tensor_shape(t, &shape, error) != SINTER_OK) return NULL;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        if (shape.dim_name[i]) (void)snprintf(names[i], sizeof names[i], "%s", shape.dim_name[i]);
+    stored_dims(l, shape.rank, shape.dim, &rank, dim);
+    if (sinter_network_tensor_set_shape(t, rank, dim, error) != SINTER_OK) return NULL;
+    const uint32_t channel = shape.rank - l->format->behind - 1;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        const uint32_t axis = i > channel && l->format->is_last ? i - 1 : i;
+        if (i != channel && names[i][0] && sinter_network_tensor_set_dim_name(t, axis, names[i], error) != SINTER_OK)
+            return NULL;
+    }
+    sinter_network_tensor *shown = show(&m, t, l, shape.rank);
+    return m.failed ? NULL : shown;
+}
+
+sinter_network_tensor *exec_format_store(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error)
+{
+    maker m = { e->setup.network, error, false };
+    sinter_network_shape shape;
+    if (sinter_network_tensor_shape(t, &shape, error) != SINTER_OK) return NULL;
+    sinter_network_tensor *made = store(&m, t, l, shape.rank);
+    return m.failed ? NULL : made;
+}
+
+bool exec_formats_mark(exec *e)
+{
+    sinter_error error = { 0 };
+    maker m = { e->setup.network, &error, false };
+    for (uint32_t i = 0; i < e->layouts.count; i++) {
+        const exec_layout *l = &e->layouts.at[i];
+        char text[1200];
+        (void)snprintf(text, sizeof text, MARK "%s %lld %s", l->format->name, (long long)l->channels, l->name);
+        sinter_network_tensor *zero = numbers(&m, &(int64_t){ 0 }, 1);
+        sinter_layer *made = m.failed ? NULL : sinter_network_add(m.net, SINTER_LAYER_IDENTITY, &zero, 1, &error);
+        if (!made || sinter_network_tensor_set_name(sinter_layer_output(made, 0), text, &error) != SINTER_OK ||
+            sinter_network_mark_output(m.net, sinter_layer_output(made, 0), &error) != SINTER_OK)
+            return fail(&error);
+    }
+    return true;
+}
