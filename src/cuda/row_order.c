@@ -128,11 +128,21 @@ static uint32_t entry_words(const problem *p, int64_t n)
 
 /* ---- TOPK_FEW ---- */
 
-/* Elements that a thread of `lanes` reads before it looks at the first, of lines of n elements. */
-static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes)
+/* Elements that each of `lanes` threads reads at once, of lines of n elements. */
+static uint32_t few_vector(const problem *p, const lines *l, int64_t n, uint32_t lanes)
 {
-    const int64_t own = cuda_ceil_div(n, lanes), most = t->room <= 4 ? 16 : t->room <= 8 ? 8 : 4;
-    return own > 1 ? (uint32_t)cuda_ceil_div(own, cuda_ceil_div(own, most)) : 1;
+    const uint32_t bits = sinter_dtype_bits(p->in[0].dtype), most = bits < 16 ? 8 : 128 / bits;
+    uint32_t v = l->is_rows ? cuda_operand_vector(&l->in[0], most) : 1;
+    while (v > 1 && (int64_t)v * lanes > n) v /= 2;
+    return v;
+}
+
+/* Elements that a thread of `lanes` reads before it looks at the first, of lines of n elements. */
+static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes, uint32_t vector)
+{
+    const int64_t own = cuda_ceil_div(n, (int64_t)lanes * vector), list = t->room <= 4 ? 16 : t->room <= 8 ? 8 : 4;
+    const int64_t most = list > vector ? list / vector : 1;
+    return vector * (uint32_t)(own > 1 ? cuda_ceil_div(own, cuda_ceil_div(own, most)) : 1);
 }
 
 /* Lists between warps. */
@@ -142,9 +152,9 @@ static uint32_t few_shared(const problem *p, const order_tactic *t, bool is_acro
     return (is_across ? block : lanes) > 32 && lanes > 1 ? t->room * block * entry : 0;
 }
 
-static uint32_t few_registers(const problem *p, const order_tactic *t, int64_t n, uint32_t lanes)
+static uint32_t few_registers(const problem *p, const lines *l, const order_tactic *t, int64_t n, uint32_t lanes)
 {
-    return 30 + entry_words(p, n) * (2 * t->room + few_ahead(t, n, lanes));
+    return 30 + entry_words(p, n) * (2 * t->room + few_ahead(t, n, lanes, few_vector(p, l, n, lanes)));
 }
 
 static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
@@ -153,25 +163,25 @@ static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t
     return t->room <= LIST_MOST && is_power(t->lanes, t->block) && t->room >= wanted_range(l).max &&
            few_shared(p, t, !l->is_rows, t->lanes, t->block) <= shared &&
            (!t->part || few_shared(p, t, false, MERGE_BLOCK, MERGE_BLOCK) <= shared) &&
-           few_registers(p, t, n, t->lanes) * t->block <= 65536;
+           few_registers(p, l, t, n, t->lanes) * t->block <= 65536;
 }
 
-/* `lines` lines of n elements, each by `lanes` threads of blocks of `block`. */
-static double few_ns(const problem *p, const order_tactic *t, const kernel_target *target, bool is_across, double count,
-                     double n, uint32_t lanes, uint32_t block)
+/* `count` lines of n elements, each by `lanes` threads of blocks of `block`; is_merge: of runs. */
+static double few_ns(const problem *p, const lines *l, const order_tactic *t, const kernel_target *target,
+                     bool is_merge, double count, double n)
 {
-    const uint32_t words = entry_words(p, (int64_t)n);
-    const double own = ceil(n / lanes), k = t->room, swap = words == 1 ? 2 : 3 * words, m = log2(k),
-                 line = block / lanes;
-    const double ahead = few_ahead(t, (int64_t)n, lanes), warps = ceil(count / line) * block / 32;
-    const double meeting = k * (words + swap) + k / 2 * m * swap;
-    const double work = 80 + own * (12 + k * swap) + log2(lanes) * meeting + ceil(k / lanes) * 40;
+    const uint32_t lanes = is_merge ? MERGE_BLOCK : t->lanes, block = is_merge ? MERGE_BLOCK : t->block;
+    const uint32_t words = entry_words(p, (int64_t)n), vector = is_merge ? 1 : few_vector(p, l, (int64_t)n, lanes);
+    const double own = ceil(n / lanes), k = t->room, swap = words == 1 ? 2 : 3 * words, line = block / lanes;
+    const double ahead = few_ahead(t, (int64_t)n, lanes, vector), warps = ceil(count / line) * block / 32;
+    const double meeting = k * (words + swap) + k / 2 * log2(k) * swap;
+    const double work = 80 + own * (6 + 6.0 / vector + k * swap) + log2(lanes) * meeting + ceil(k / lanes) * 40;
     const double units = target->units ? target->units : 100, ghz = machine_of(target).ghz;
-    /* Sectors that a warp reads at once, and warps that are there at the same time. */
-    const double sectors = is_across ? 32 / fmin(line, 32) : fmax(1, 32.0 / lanes);
-    const double resident = fmin(fmin(64, block), 2048.0 / few_registers(p, t, (int64_t)n, lanes)) * units;
+    /* What a warp reads at once lies in so many places; and warps that are there at the same time. */
+    const double places = !is_merge && !l->is_rows ? 32 / fmin(line, 32) : fmax(1, 32.0 / lanes);
+    const double resident = fmin(fmin(64, block), 2048.0 / few_registers(p, l, t, (int64_t)n, lanes)) * units;
     const double blocks = ceil(ceil(count / line) / units);
-    const double issue = blocks * block / 32 * fmax(work / 2.4, own * sectors) / ghz;
+    const double issue = blocks * block / 32 * fmax(work / 2.4, own / vector * places) / ghz;
     const double serial = (work * 1.5 / ghz + ceil(own / ahead) * 700) * fmax(1, warps / resident);
     return fmax(issue, serial) + blocks * 30 + (lanes > 32 ? log2(lanes / 32.0) * 100 : 0);
 }
@@ -179,14 +189,13 @@ static double few_ns(const problem *p, const order_tactic *t, const kernel_targe
 static double few_cost_of(const problem *p, const lines *l, const order_tactic *t, const kernel_target *target)
 {
     const double n = fmax(1, (double)axis_range(l, &l->in[0]).opt), rows = lines_opt(l);
-    const bool is_across = !l->is_rows;
     const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]) +
                          (p->count_out > 1 ? cuda_operand_bytes(&p->out[1]) : 0);
     const double memory = cuda_cost_ns(target, bytes, 0);
-    if (!t->part) return memory + few_ns(p, t, target, is_across, rows, n, t->lanes, t->block);
+    if (!t->part) return memory + few_ns(p, l, t, target, false, rows, n);
     const double parts = ceil(n / t->part), k = fmin((double)wanted_range(l).opt, t->part);
-    return memory + few_ns(p, t, target, is_across, rows * parts, fmin(n, t->part), t->lanes, t->block) + 2000 +
-           few_ns(p, t, target, false, rows, parts * k, MERGE_BLOCK, MERGE_BLOCK);
+    return memory + few_ns(p, l, t, target, false, rows * parts, fmin(n, t->part)) + 2000 +
+           few_ns(p, l, t, target, true, rows, parts * k);
 }
 
 static void few_tactics(const problem *p, const lines *l, const kernel_target *target, uint32_t shared, ranking *best)
@@ -219,7 +228,9 @@ static void few_define(const problem *p, const lines *l, const order_tactic *t, 
     cuda_code_define(c, "LANES", lanes);
     cuda_code_define(c, "ACROSS", !is_merge && !l->is_rows);
     cuda_code_define(c, "PACKED", !is_merge && is_packed(p, n));
-    cuda_code_define(c, "AHEAD", few_ahead(t, n, lanes));
+    const uint32_t vector = is_merge ? 1 : few_vector(p, l, n, lanes);
+    cuda_code_define(c, "VECTOR", vector);
+    cuda_code_define(c, "AHEAD", few_ahead(t, n, lanes, vector));
 }
 
 /* ---- TOPK_SORT, TOPK_SELECT ---- */
@@ -246,7 +257,7 @@ static double top_k_block_ns(const problem *p, const order_tactic *x, double siz
     const double work = each * step * (near_steps / 2 + warp_steps + far_steps * 1.5);
     const double issue = work * x->block / 32 / 2.4 / ghz,
                  alone = (work * 1.2 + warp_steps * 40) / ghz + far_steps * 100;
-    const double select = digits * 0.6 * (1500 + n / x->block * 100) + n / x->block * 150;
+    const double select = digits * (1500 + n / x->block * 250) + n / x->block * 300;
     return fmax(alone, issue * fmax(1, waves)) + waves * 50 +
            (x->kind ? select : n / x->block * 40) * fmax(1, waves * (x->block > 512 ? 1 : 0.3));
 }

@@ -6,7 +6,7 @@
  * one's i-th and the other's i-th from the end are the first K of both, and lack only a few steps of a bitonic sort.
  *
  * ACROSS: lines lie side by side, so neighbouring threads take neighbouring lines and each reads along its own;
- * otherwise neighbouring threads take neighbouring elements of a line. */
+ * otherwise neighbouring threads take neighbouring elements of a line, VECTOR at once. */
 #ifndef TOPK_FEW_CUH
 #define TOPK_FEW_CUH
 
@@ -72,17 +72,28 @@ DEVICE void few(const order_args &a)
     entry list[K];
 #pragma unroll
     for (int i = 0; i < K; i++) list[i] = no_entry();
-    for (i32 base = own; base < n; base += LANES * AHEAD) {
+    for (i32 base = own * VECTOR; base < n; base += LANES * AHEAD) {
         entry e[AHEAD];
 #pragma unroll
-        for (int j = 0; j < AHEAD; j++) {
+        for (int j = 0; j < AHEAD; j += VECTOR) {
             const i32 i = base + j * LANES;
-            e[j] = no_entry();
-#if PARTS == 2
-            if (i < n) make_entry(keys[i], at[i], e[j]);
-#else
-            if (i < n) make_entry(key_of(x[(first + i) * a.step]), i, e[j]);
+#if VECTOR > 1
+            if (i + VECTOR <= n) {
+                const vec<element, VECTOR> v = *(const vec<element, VECTOR> *)(x + first + i);
+#pragma unroll
+                for (int k = 0; k < VECTOR; k++) make_entry(key_of(v.at[k]), i + k, e[j + k]);
+                continue;
+            }
 #endif
+#pragma unroll
+            for (int k = 0; k < VECTOR; k++) {
+                e[j + k] = no_entry();
+#if PARTS == 2
+                if (i + k < n) make_entry(keys[i + k], at[i + k], e[j + k]);
+#else
+                if (i + k < n) make_entry(key_of(x[(first + i + k) * a.step]), i + k, e[j + k]);
+#endif
+            }
         }
 #pragma unroll
         for (int j = 0; j < AHEAD; j++) insert(list, e[j]);
