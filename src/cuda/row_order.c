@@ -160,6 +160,8 @@ static uint32_t few_registers(const problem *p, const lines *l, const order_tact
 static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
 {
     const int64_t n = t->part ? t->part : cuda_range_most(axis_range(l, &l->in[0]));
+    /* So that what is read at once is aligned in every part. */
+    if (t->part % 16) return false;
     return t->room <= LIST_MOST && is_power(t->lanes, t->block) && t->room >= wanted_range(l).max &&
            few_shared(p, t, !l->is_rows, t->lanes, t->block) <= shared &&
            (!t->part || few_shared(p, t, false, MERGE_BLOCK, MERGE_BLOCK) <= shared) &&

@@ -295,13 +295,15 @@ KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
     const element *x = (const element *)a.x + line.x + first * a.step;
     if (KIND) select(a, x, n, most, keys, at, at + a.size);
     sync_block();
+    /* In any order, but in the first threads: those whose entries are sorted. */
+    const i32 threads = larger(a.size / EACH, 1), there = (i32)threadIdx.x < threads ? KIND ? a.size : n : 0;
     entry e[EACH];
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
-        const i32 i = j * BLOCK + (i32)threadIdx.x;
+        const i32 i = j * threads + (i32)threadIdx.x;
         e[j] = no_entry();
-        if (KIND && i < a.size) make_entry(keys[i], at[i], e[j]);
-        if (!KIND && i < n) make_entry(key_of(x[i * a.step]), i, e[j]);
+        if (KIND && i < there) make_entry(keys[i], at[i], e[j]);
+        if (!KIND && i < there) make_entry(key_of(x[i * a.step]), i, e[j]);
     }
     sort(e, a.size);
 #pragma unroll
