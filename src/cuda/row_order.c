@@ -1,59 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_order.c - top_k and cumulate: lines along one axis, whichever way they lie. */
+/* row_order.c - top_k: the first of each line, in order. */
 #include "cuda/cuda_kernels.h"
-#include "cuda/lines.h"
+#include "cuda/line_order.h"
 #include "cuda/ranking.h"
-
-#include "cuda/device/line_args.h"
-#include "cuda/device/order_args.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct order_args order_args;
-
 /* clang-format off */
-typedef struct order_tactic {
-    uint8_t  kind;                      /* a top_k_kind; cumulate: 0 */
+typedef struct top_k_tactic {
+    uint8_t  kind;                      /* a top_k_kind */
     uint8_t  zero;
     uint16_t block;
-    /* top_k: entries of shared memory, or of a thread's list; cumulate: elements of a part, or 0 */
-    uint32_t room;
-    /* top_k: elements of a part of a line; 0: it is taken whole; cumulate: elements that a thread takes at once */
-    uint32_t part;
-    uint16_t lanes;                     /* TOPK_FEW, cumulate: threads of a line, or of a part */
+    uint32_t room;                      /* entries that a block sorts, or of a thread's list */
+    uint32_t part;                      /* elements of a part of a line; 0: it is taken whole */
+    uint16_t lanes;                     /* TOPK_FEW: threads of a line, or of a part */
     uint8_t  rest[TACTIC_SIZE - 14];
-} order_tactic;
-_Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+} top_k_tactic;
+_Static_assert(sizeof(top_k_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
 enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384, TOPK_PART_MOST = 1 << 20, MERGE_BLOCK = 256, LIST_MOST = 32 };
 enum { ENTRIES_MOST = 16 }; /* of a thread that sorts */
 /* A block sorts a line, or selects its first and sorts them; or threads keep lists of a few. */
 typedef enum top_k_kind { TOPK_SORT, TOPK_SELECT, TOPK_FEW } top_k_kind;
-/* cumulate: elements that a thread takes at once; of a part; parts of a line; threads of a line across memory. */
-enum { EACH_LEAST = 4, EACH_MOST = 16, PART_MOST = 1 << 24, PARTS_MOST = 4096, ACROSS_MOST = 64 };
 static const tactic_field top_k_fields[] = {
-    FIELD(order_tactic, kind, 0, TOPK_FEW),        FIELD(order_tactic, block, 32, 1024, true),
-    FIELD(order_tactic, room, 1, ROOM_MOST, true), FIELD(order_tactic, part, 0, TOPK_PART_MOST),
-    FIELD(order_tactic, lanes, 0, 1024),
+    FIELD(top_k_tactic, kind, 0, TOPK_FEW),        FIELD(top_k_tactic, block, 32, 1024, true),
+    FIELD(top_k_tactic, room, 1, ROOM_MOST, true), FIELD(top_k_tactic, part, 0, TOPK_PART_MOST),
+    FIELD(top_k_tactic, lanes, 0, 1024),
 };
-static const tactic_field scan_fields[] = {
-    FIELD(order_tactic, block, 32, 1024, true),
-    FIELD(order_tactic, room, 0, PART_MOST),
-    FIELD(order_tactic, part, EACH_LEAST, EACH_MOST, true),
-    FIELD(order_tactic, lanes, 1, 1024, true),
-};
-
-static dim_range axis_range(const lines *l, const problem_operand *o)
-{
-    return o->dim[l->gone[0]];
-}
-
 /* Of both results, whichever is there. */
 static dim_range wanted_range(const lines *l)
 {
-    return axis_range(l, &l->out[l->out[0].dtype != SINTER_DTYPE_NONE ? 0 : 1]);
+    return order_range(l, &l->out[l->out[0].dtype != SINTER_DTYPE_NONE ? 0 : 1]);
 }
 
 static int64_t power_above(int64_t x, int64_t least)
@@ -69,35 +48,11 @@ static uint32_t entry_size(const problem *p)
     return sinter_dtype_bits(p->in[0].dtype) == 64 ? 12 : 8;
 }
 
-static uint32_t shared_bytes(const problem *p, const order_tactic *t, int64_t room)
+static uint32_t shared_bytes(const problem *p, const top_k_tactic *t, int64_t room)
 {
     const int64_t sorted = room < t->block ? t->block : room;
     return (uint32_t)sorted * (entry_size(p) == 12 ? 16 : 8) + (t->kind == TOPK_SELECT ? SELECT_SPARE * 4u : 0);
 }
-
-static const char *reject_any(const problem *p, lines *l)
-{
-    const char *why = lines_of(p, false, l);
-    if (why) return why;
-    REJECT_UNLESS(lines_type_of(p->in[0].dtype) >= 0 && p->in[0].dtype != SINTER_DTYPE_BOOL,
-                  "a type of 8-bit floats, bool or under a byte");
-    REJECT_UNLESS(l->gone_count == 1, "more than one axis");
-    REJECT_UNLESS(cuda_range_most(axis_range(l, &l->in[0])) <= INT32_MAX / 2, "lines of more than 2^30 elements");
-    int64_t rows = 1;
-    for (uint32_t i = 0; i < l->kept_count; i++)
-        REJECT_UNLESS(i64_mul(rows, cuda_range_most(l->in[0].dim[l->kept[i]]), &rows) && rows <= INT32_MAX,
-                      "more than 2^31 lines");
-    return NULL;
-}
-
-static double lines_opt(const lines *l)
-{
-    double n = 1;
-    for (uint32_t i = 0; i < l->kept_count; i++) n *= (double)l->in[0].dim[l->kept[i]].opt;
-    return n;
-}
-
-/* ---- top_k ---- */
 
 /* Launches that bring the parts of a line of n elements together. */
 static uint32_t merges_of(int64_t n, int64_t part)
@@ -108,7 +63,7 @@ static uint32_t merges_of(int64_t n, int64_t part)
 }
 
 /* Entries of the runs of a line of n elements. INT64_MAX: no bound. */
-static int64_t top_k_room(const order_tactic *x, int64_t n, int64_t k)
+static int64_t top_k_room(const top_k_tactic *x, int64_t n, int64_t k)
 {
     int64_t room = 0;
     return i64_mul(cuda_ceil_div(n, x->part), k < x->part ? k : x->part, &room) ? room : INT64_MAX;
@@ -138,7 +93,7 @@ static uint32_t few_vector(const problem *p, const lines *l, int64_t n, uint32_t
 }
 
 /* Elements that a thread of `lanes` reads before it looks at the first, of lines of n elements. */
-static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes, uint32_t vector)
+static uint32_t few_ahead(const top_k_tactic *t, int64_t n, uint32_t lanes, uint32_t vector)
 {
     const int64_t own = cuda_ceil_div(n, (int64_t)lanes * vector), list = t->room <= 4 ? 16 : t->room <= 8 ? 8 : 4;
     const int64_t most = list > vector ? list / vector : 1;
@@ -146,20 +101,20 @@ static uint32_t few_ahead(const order_tactic *t, int64_t n, uint32_t lanes, uint
 }
 
 /* Lists between warps. */
-static uint32_t few_shared(const problem *p, const order_tactic *t, bool is_across, uint32_t lanes, uint32_t block)
+static uint32_t few_shared(const problem *p, const top_k_tactic *t, bool is_across, uint32_t lanes, uint32_t block)
 {
     const uint32_t entry = sinter_dtype_bits(p->in[0].dtype) == 64 ? 16 : 8;
     return (is_across ? block : lanes) > 32 && lanes > 1 ? t->room * block * entry : 0;
 }
 
-static uint32_t few_registers(const problem *p, const lines *l, const order_tactic *t, int64_t n, uint32_t lanes)
+static uint32_t few_registers(const problem *p, const lines *l, const top_k_tactic *t, int64_t n, uint32_t lanes)
 {
     return 30 + entry_words(p, n) * (2 * t->room + few_ahead(t, n, lanes, few_vector(p, l, n, lanes)));
 }
 
-static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
+static bool few_is_sound(const problem *p, const lines *l, const top_k_tactic *t, uint32_t shared)
 {
-    const int64_t n = t->part ? t->part : cuda_range_most(axis_range(l, &l->in[0]));
+    const int64_t n = t->part ? t->part : cuda_range_most(order_range(l, &l->in[0]));
     /* So that what is read at once is aligned in every part. */
     if (t->part % 16) return false;
     return t->room <= LIST_MOST && is_power(t->lanes, t->block) && t->room >= wanted_range(l).max &&
@@ -169,7 +124,7 @@ static bool few_is_sound(const problem *p, const lines *l, const order_tactic *t
 }
 
 /* `count` lines of n elements, each by `lanes` threads of blocks of `block`; is_merge: of runs. */
-static double few_ns(const problem *p, const lines *l, const order_tactic *t, const kernel_target *target,
+static double few_ns(const problem *p, const lines *l, const top_k_tactic *t, const kernel_target *target,
                      bool is_merge, double count, double n)
 {
     const uint32_t lanes = is_merge ? MERGE_BLOCK : t->lanes, block = is_merge ? MERGE_BLOCK : t->block;
@@ -188,9 +143,9 @@ static double few_ns(const problem *p, const lines *l, const order_tactic *t, co
     return fmax(issue, serial) + blocks * 30 + (lanes > 32 ? log2(lanes / 32.0) * 100 : 0);
 }
 
-static double few_cost_of(const problem *p, const lines *l, const order_tactic *t, const kernel_target *target)
+static double few_cost_of(const problem *p, const lines *l, const top_k_tactic *t, const kernel_target *target)
 {
-    const double n = fmax(1, (double)axis_range(l, &l->in[0]).opt), rows = lines_opt(l);
+    const double n = fmax(1, (double)order_range(l, &l->in[0]).opt), rows = order_lines(l);
     const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]) +
                          (p->count_out > 1 ? cuda_operand_bytes(&p->out[1]) : 0);
     const double memory = cuda_cost_ns(target, bytes, 0);
@@ -202,14 +157,14 @@ static double few_cost_of(const problem *p, const lines *l, const order_tactic *
 
 static void few_tactics(const problem *p, const lines *l, const kernel_target *target, uint32_t shared, ranking *best)
 {
-    const int64_t room = power_above(wanted_range(l).max, 1), n = axis_range(l, &l->in[0]).max;
+    const int64_t room = power_above(wanted_range(l).max, 1), n = order_range(l, &l->in[0]).max;
     if (room > LIST_MOST) return;
     for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024)
         for (uint32_t lanes = 1; lanes <= 1024 && (!part || part < n); lanes *= 2) {
             const uint32_t all = l->is_rows ? lanes : lanes * 32, most = all < 256 ? 256 : all < 1024 ? all : 1024;
             ranking own = { .most = 1 };
             for (uint32_t block = lanes < 32 ? 32 : lanes; block <= most; block *= 2) {
-                const order_tactic t = { .kind = TOPK_FEW,
+                const top_k_tactic t = { .kind = TOPK_FEW,
                                          .block = (uint16_t)block,
                                          .room = (uint32_t)room,
                                          .part = part,
@@ -220,10 +175,10 @@ static void few_tactics(const problem *p, const lines *l, const kernel_target *t
         }
 }
 
-static void few_define(const problem *p, const lines *l, const order_tactic *t, bool is_merge, cuda_code *c)
+static void few_define(const problem *p, const lines *l, const top_k_tactic *t, bool is_merge, cuda_code *c)
 {
     const uint32_t lanes = is_merge ? MERGE_BLOCK : t->lanes;
-    int64_t n = cuda_range_most(axis_range(l, &l->in[0]));
+    int64_t n = cuda_range_most(order_range(l, &l->in[0]));
     if (is_merge) n = top_k_room(t, n, t->room);
     else if (t->part) n = t->part;
     cuda_code_define(c, "K", t->room);
@@ -237,10 +192,10 @@ static void few_define(const problem *p, const lines *l, const order_tactic *t, 
 
 /* ---- TOPK_SORT, TOPK_SELECT ---- */
 
-static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
+static bool top_k_is_sound(const problem *p, const lines *l, const top_k_tactic *t, uint32_t shared)
 {
     if (t->kind == TOPK_FEW) return few_is_sound(p, l, t, shared);
-    const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
+    const dim_range n = order_range(l, &l->in[0]), k = wanted_range(l);
     const int64_t sorted = t->kind ? k.max : t->part ? t->part : n.max;
     if (t->lanes || t->room < 2 || t->room / t->block > ENTRIES_MOST) return false;
     if (t->part && merges_of(cuda_range_most(n), t->part) >= RECORD_LAUNCHES) return false;
@@ -249,7 +204,7 @@ static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic 
 
 /* `waves` blocks of a multiprocessor that sort `size` entries, or first select them of n elements. A step of the sort
  * is between registers, lanes of a warp, or warps. */
-static double top_k_block_ns(const problem *p, const order_tactic *x, double size, double n, double waves, double ghz)
+static double top_k_block_ns(const problem *p, const top_k_tactic *x, double size, double n, double waves, double ghz)
 {
     const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4, each = fmax(1, (double)x->room / x->block);
     const double words = entry_words(p, (int64_t)n), step = words > 1 ? 4 * words : 3, runs = log2(size);
@@ -264,13 +219,13 @@ static double top_k_block_ns(const problem *p, const order_tactic *x, double siz
            (x->kind ? select : n / x->block * 40) * fmax(1, waves * (x->block > 512 ? 1 : 0.3));
 }
 
-static double top_k_cost_of(const problem *p, order_tactic x, const kernel_target *target)
+static double top_k_cost_of(const problem *p, top_k_tactic x, const kernel_target *target)
 {
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
     if (x.kind == TOPK_FEW) return few_cost_of(p, &l, &x, target);
-    const double line = fmax(1, (double)axis_range(&l, &l.in[0]).opt), k = (double)wanted_range(&l).opt;
-    const double n = x.part ? fmin(line, x.part) : line, rows = lines_opt(&l);
+    const double line = fmax(1, (double)order_range(&l, &l.in[0]).opt), k = (double)wanted_range(&l).opt;
+    const double n = x.part ? fmin(line, x.part) : line, rows = order_lines(&l);
     const double units = target->units ? target->units : 100;
     double runs = ceil(line / n), run = fmin(n, k);
     const double size = (double)power_above((int64_t)(x.kind ? k : n), 2);
@@ -285,14 +240,14 @@ static double top_k_cost_of(const problem *p, order_tactic x, const kernel_targe
 
 static double top_k_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    return top_k_cost_of(p, TACTIC_AS(order_tactic, t), target);
+    return top_k_cost_of(p, TACTIC_AS(top_k_tactic, t), target);
 }
 
 static void top_k_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
     lines l;
-    if (reject_any(p, &l)) return;
-    const dim_range n = axis_range(&l, &l.in[0]), k = wanted_range(&l);
+    if (order_reject(p, &l)) return;
+    const dim_range n = order_range(&l, &l.in[0]), k = wanted_range(&l);
     const uint32_t shared = target->shared ? target->shared : 48 * 1024;
     ranking best = { .most = 6 };
     few_tactics(p, &l, target, shared, &best);
@@ -303,7 +258,7 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
             for (uint32_t each = kind ? 16 : 2; each <= ENTRIES_MOST; each *= 2) {
                 const int64_t block = kind ? 1024 : room / each;
                 if (each > 2 && block < 32) break;
-                const order_tactic t = { .kind = (uint8_t)kind,
+                const top_k_tactic t = { .kind = (uint8_t)kind,
                                          .block = (uint16_t)(block < 32     ? 32
                                                              : block > 1024 ? 1024
                                                                             : block),
@@ -319,7 +274,7 @@ static const char *top_k_reject(const problem *p, const kernel_target *t)
 {
     REJECT_UNLESS(p->op == OP_top_k, "not top_k");
     lines l;
-    const char *why = reject_any(p, &l);
+    const char *why = order_reject(p, &l);
     if (why) return why;
     tactic_sink sink = { .count = 0 };
     top_k_tactics(p, t, &sink);
@@ -328,15 +283,15 @@ static const char *top_k_reject(const problem *p, const kernel_target *t)
 
 static bool top_k_check(const problem *p, const tactic *t)
 {
-    const order_tactic x = TACTIC_AS(order_tactic, t);
+    const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     lines l;
-    return p->op == OP_top_k && FIELDS_HOLD(top_k_fields, t) && !reject_any(p, &l) &&
+    return p->op == OP_top_k && FIELDS_HOLD(top_k_fields, t) && !order_reject(p, &l) &&
            top_k_is_sound(p, &l, &x, UINT32_MAX);
 }
 
 static void top_k_print(const tactic *t, text *out)
 {
-    const order_tactic x = TACTIC_AS(order_tactic, t);
+    const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     static const char *const name[] = { "sort", "select", "few" };
     text_printf(out, "%s %u of %u", x.kind <= TOPK_FEW ? name[x.kind] : "?", x.room, x.block);
     if (x.lanes) text_printf(out, " lanes %u", x.lanes);
@@ -354,10 +309,10 @@ static size_t top_k_bytes(const problem *p, int64_t entries)
 static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
-    const order_tactic x = TACTIC_AS(order_tactic, t);
+    const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     lines l;
     if (!x.part || lines_of(p, false, &l)) return 0;
-    int64_t entries = top_k_room(&x, cuda_range_most(axis_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
+    int64_t entries = top_k_room(&x, cuda_range_most(order_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
     for (uint32_t i = 0; i < l.kept_count; i++)
         if (!i64_mul(entries, cuda_range_most(l.in[0].dim[l.kept[i]]), &entries)) return SIZE_MAX;
     return size_mul(2, top_k_bytes(p, entries));
@@ -366,7 +321,7 @@ static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t thread
 static bool top_k_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const order_tactic x = TACTIC_AS(order_tactic, t);
+    const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     lines l;
     if (index > (!x.part ? 0 : x.kind == TOPK_FEW ? 1 : 2) || lines_of(p, false, &l)) return false;
     c->source = "topk.cu";
@@ -381,34 +336,10 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     if (x.kind == TOPK_FEW) {
         few_define(p, &l, &x, index > 0, c);
     } else {
-        const int64_t n = cuda_range_most(axis_range(&l, &l.in[0]));
+        const int64_t n = cuda_range_most(order_range(&l, &l.in[0]));
         cuda_code_define(c, "ROOM", x.room);
         cuda_code_define(c, "PACKED", is_packed(p, x.part ? x.part : n));
     }
-    return true;
-}
-
-/* What both ops have in common; false where sizes are too large. */
-static bool set_lines(const lines *l, const view *x, const view *values, const view *indices, order_args *a)
-{
-    int64_t rows = 1;
-    const view none = { .dtype = SINTER_DTYPE_NONE };
-    if (!indices) indices = &none;
-    for (uint32_t i = 0; i < l->kept_count; i++) {
-        const uint32_t m = l->kept[i];
-        if (!i64_mul(rows, x->dim[m], &rows)) return false;
-        a->kept[i].div = cuda_fast_div(x->dim[m] > 1 ? x->dim[m] : 1);
-        a->kept[i].x = x->stride[m];
-        a->kept[i].values = values->dtype != SINTER_DTYPE_NONE ? values->stride[m] : 0;
-        a->kept[i].indices = indices->dtype != SINTER_DTYPE_NONE ? indices->stride[m] : 0;
-    }
-    const uint32_t g = l->gone[0];
-    if (rows > INT32_MAX || x->dim[g] > INT32_MAX / 2) return false;
-    a->rows = (small)rows;
-    a->n = (small)x->dim[g];
-    a->step = x->stride[g];
-    a->value_step = values->dtype != SINTER_DTYPE_NONE ? values->stride[g] : 0;
-    a->index_step = indices->dtype != SINTER_DTYPE_NONE ? indices->stride[g] : 0;
     return true;
 }
 
@@ -428,7 +359,7 @@ static void top_k_results(cuda_record *r, order_args *to, const view *values, co
 }
 
 /* Lists of a few: of whole lines, or of parts and then of their runs. */
-static sinter_status few_bind(env *e, const problem *p, const order_tactic *x, bool is_across, order_args a,
+static sinter_status few_bind(env *e, const problem *p, const top_k_tactic *x, bool is_across, order_args a,
                               const view *values, const view *indices, cuda_record *r)
 {
     const int64_t parts = x->part ? cuda_ceil_div(a.n, x->part) : 1, room = x->part ? top_k_room(x, a.n, a.k) : 0;
@@ -457,7 +388,7 @@ static sinter_status few_bind(env *e, const problem *p, const order_tactic *x, b
 }
 
 /* The runs of parts, and launches that bring them together. */
-static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tactic *x, order_args a, const view *values,
+static sinter_status top_k_bind_parts(env *e, const problem *p, const top_k_tactic *x, order_args a, const view *values,
                                       const view *indices, cuda_record *r)
 {
     const int64_t room = top_k_room(x, a.n, a.k), second = (int64_t)top_k_bytes(p, room * a.rows);
@@ -496,7 +427,7 @@ static sinter_status top_k_bind_parts(env *e, const problem *p, const order_tact
 static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                 const view *out, void *record)
 {
-    const order_tactic x = TACTIC_AS(order_tactic, t);
+    const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     cuda_record *r = record;
     lines l;
     const char *why = lines_of(p, false, &l);
@@ -507,7 +438,7 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
     if (p->count_out > 1) lines_view(&l, true, 1, &out[1], &indices);
     order_args a = { 0 };
     const int64_t k = ((const attrs_top_k *)attrs)->k.at[0];
-    if (!set_lines(&l, &own, &values, &indices, &a) || k < 0 || k > a.n)
+    if (!order_set(&l, &own, &values, &indices, &a) || k < 0 || k > a.n)
         return FAIL(e, UNSUPPORTED, "top_k: %lld of lines of %d elements", (long long)k, a.n);
     a.k = (small)k;
     if (x.kind == TOPK_FEW) return few_bind(e, p, &x, !l.is_rows, a, &values, &indices, r);
@@ -522,170 +453,3 @@ static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const
 }
 
 CUDA_ROW(cuda_top_k, 2, top_k_reject, top_k_, .out_strides = STRIDES_ROWS, .workspace = top_k_workspace);
-
-/* ---- cumulate ---- */
-
-static const char *scan_reject(const problem *p, const kernel_target *t)
-{
-    (void)t;
-    REJECT_UNLESS(p->op == OP_cumulate, "not a cumulative sum");
-    lines l;
-    return reject_any(p, &l);
-}
-
-/* The most parts of all lines; INT64_MAX: no bound. */
-static int64_t scan_parts(const lines *l, int64_t part)
-{
-    int64_t count = cuda_ceil_div(cuda_range_most(axis_range(l, &l->in[0])), part);
-    for (uint32_t i = 0; i < l->kept_count; i++)
-        if (!i64_mul(count, cuda_range_most(l->in[0].dim[l->kept[i]]), &count)) return INT64_MAX;
-    return count;
-}
-
-static bool scan_is_sound(const lines *l, const order_tactic *t)
-{
-    if (t->lanes > t->block || (!l->is_rows && t->lanes > ACROSS_MOST)) return false;
-    return !t->room || (t->room % (t->lanes * t->part) == 0 && scan_parts(l, t->room) <= INT32_MAX / 8 &&
-                        cuda_range_most(axis_range(l, &l->in[0])) / t->room < PARTS_MOST);
-}
-
-/* Elements that a thread reads and writes at once. */
-static uint32_t scan_vector(const problem *p, const lines *l, const order_tactic *t)
-{
-    const uint32_t most = 16 / (sinter_dtype_bits(p->in[0].dtype) / 8), x = cuda_operand_vector(&l->in[0], most);
-    const uint32_t y = cuda_operand_vector(&l->out[0], x), v = y < t->part ? y : t->part;
-    const dim_range n = axis_range(l, &l->in[0]);
-    if (!l->is_rows || cuda_operand_inner(&l->out[0]) != l->gone[0]) return 1;
-    return !((const attrs_cumulate *)p->attrs)->reverse || (n.min == n.max && n.max % v == 0) ? v : 1;
-}
-
-static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads)
-{
-    (void)threads;
-    const order_tactic x = TACTIC_AS(order_tactic, t);
-    lines l;
-    return x.room && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.room) * 8 : 0;
-}
-
-static double scan_cost_of(const problem *p, order_tactic x, const kernel_target *target)
-{
-    lines l;
-    if (lines_of(p, false, &l)) return 1e12;
-    const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l), each = x.part, lanes = x.lanes;
-    const double units = target->units ? target->units : 100, ghz = machine_of(target).ghz;
-    const double size = sinter_dtype_bits(p->in[0].dtype) / 8, line = x.block / lanes, warps = x.block / 32;
-    const double parts = x.room ? ceil(n / x.room) : 1, tiles = ceil((x.room ? fmin(x.room, n) : n) / (lanes * each));
-    const double blocks = ceil(rows / line) * parts, at_once = units * floor(fmin(32, 48 / warps));
-    const double vectors = scan_vector(p, &l, &x);
-    /* Bytes that a warp reads for one that it wants, and what a thread does for a tile. */
-    const double apart = l.is_rows ? 1 : fmax(1, fmin(32, n * size) / (fmin(line, 32) * size));
-    const double meeting = lanes < 2 ? 0 : l.is_rows ? log2(lanes) * 10 + lanes / 8 : 40 + lanes * 4;
-    const double reads = l.is_rows ? each / vectors * fmin(32, each * size / 4) : each * apart;
-    const double issue = ceil(blocks / units) * warps * tiles * fmax((each * 14 + meeting) / 2.4, 2 * reads) / ghz;
-    const double serial = tiles * (800 + each * 12 + meeting * 3) * ceil(blocks / at_once);
-    const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]);
-    const double memory = cuda_cost_ns(target, bytes * apart, 0);
-    const double total = 2000 + fmax(issue, serial) + ceil(blocks / units) * 30;
-    return fmax(memory, total) + (x.room ? 2000 + 0.6 * fmax(issue, serial) + parts / lanes * 50 : 0);
-}
-
-static double scan_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
-{
-    return scan_cost_of(p, TACTIC_AS(order_tactic, t), target);
-}
-
-static void scan_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
-{
-    lines l;
-    if (reject_any(p, &l)) return;
-    const int64_t n = axis_range(&l, &l.in[0]).opt;
-    ranking best = { .most = 4 };
-    for (uint32_t each = EACH_LEAST; each <= EACH_MOST; each *= 2)
-        for (uint32_t lanes = 1; lanes <= 1024; lanes *= 2) {
-            ranking own = { .most = 1 };
-            for (uint32_t block = lanes < 32 ? 32 : lanes; block <= 1024; block *= 2)
-                for (uint32_t room = 0; room <= PART_MOST && (!room || room < n);
-                     room = room ? room * 2 : lanes * each) {
-                    const order_tactic x = {
-                        .block = (uint16_t)block, .room = room, .part = each, .lanes = (uint16_t)lanes
-                    };
-                    if (scan_is_sound(&l, &x)) ranking_add(&own, scan_cost_of(p, x, target), &x);
-                }
-            if (own.count) ranking_add(&best, own.cost[0], &own.at[0]);
-        }
-    ranking_take(&best, out);
-}
-
-static bool scan_check(const problem *p, const tactic *t)
-{
-    const order_tactic x = TACTIC_AS(order_tactic, t);
-    lines l;
-    return p->op == OP_cumulate && FIELDS_HOLD(scan_fields, t) && !reject_any(p, &l) && scan_is_sound(&l, &x);
-}
-
-static void scan_print(const tactic *t, text *out)
-{
-    const order_tactic x = TACTIC_AS(order_tactic, t);
-    text_printf(out, "%u of %u each %u", x.lanes, x.block, x.part);
-    if (x.room) text_printf(out, " parts of %u", x.room);
-}
-
-static bool scan_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
-{
-    (void)target;
-    const order_tactic x = TACTIC_AS(order_tactic, t);
-    const attrs_cumulate *a = p->attrs;
-    lines l;
-    if (index > (x.room > 0) || lines_of(p, false, &l)) return false;
-    c->source = "scan.cu";
-    c->entry = "scan";
-    cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
-    cuda_code_define(c, "KEPT", l.kept_count);
-    cuda_code_define(c, "PRODUCT", a->is_product != 0);
-    cuda_code_define(c, "REVERSE", a->reverse != 0);
-    cuda_code_define(c, "EXCLUSIVE", a->exclusive != 0);
-    cuda_code_define(c, "ACROSS", !l.is_rows);
-    cuda_code_define(c, "PARTS", x.room ? 1 + index : 0);
-    cuda_code_define(c, "BLOCK", x.block);
-    cuda_code_define(c, "LANES", x.lanes);
-    cuda_code_define(c, "EACH", x.part);
-    cuda_code_define(c, "VECTOR", scan_vector(p, &l, &x));
-    cuda_code_define(c, "TRIGGER", 1);
-    return true;
-}
-
-static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
-                               const view *out, void *record)
-{
-    (void)attrs;
-    const order_tactic x = TACTIC_AS(order_tactic, t);
-    cuda_record *r = record;
-    lines l;
-    const char *why = lines_of(p, false, &l);
-    if (why) return FAIL(e, UNSUPPORTED, "cumulate: %s", why);
-    view from, to;
-    lines_view(&l, false, 0, &in[0], &from);
-    lines_view(&l, true, 0, &out[0], &to);
-    order_args a = { 0 };
-    if (!set_lines(&l, &from, &to, NULL, &a))
-        return FAIL(e, UNSUPPORTED, "cumulate: more than 2^31 lines, or elements of one");
-    const bool has_parts = x.room > 0;
-    const int64_t parts = has_parts ? cuda_ceil_div(a.n > 0 ? a.n : 1, x.room) : 1;
-    const uint32_t shared = x.lanes == 1 ? 0 : x.block * 8u;
-    int64_t blocks = 0;
-    if (!i64_mul(cuda_ceil_div(a.rows, x.block / x.lanes), parts, &blocks) || blocks > INT32_MAX / 8)
-        return FAIL(e, UNSUPPORTED, "cumulate: too many parts of lines");
-    a.size = has_parts ? (small)x.room : a.n;
-    a.parts = cuda_fast_div(parts);
-    for (uint32_t i = 0; i <= has_parts; i++) {
-        order_args *args;
-        TRY(cuda_launch_begin(e, r, i, (uint64_t)blocks, 1, 1, x.block, shared, sizeof *args, &args));
-        *args = a;
-        CUDA_PATCH(r, args, x, PATCH_IN, 0);
-        if (has_parts) CUDA_PATCH(r, args, sums, PATCH_WORKSPACE, 0);
-        if (i == has_parts) CUDA_PATCH(r, args, values, PATCH_OUT, 0);
-    }
-    return SINTER_OK;
-}
-
-CUDA_ROW(cuda_scan, 2, scan_reject, scan_, .out_strides = STRIDES_ROWS, .workspace = scan_workspace);
