@@ -32,7 +32,7 @@ static gemm_shape product_of(const conv_shape *s, conv_path path)
     if (path == CONV_LINES) {
         g.k *= g.taps;
         g.taps = 1;
-        g.a_row = s->stride[2];
+        g.a_row = s->stride[2] > GEMM_STEPS_MAX ? 1 : s->stride[2];
     } else if (path == CONV_ROWS) {
         g.a_row = s->stride[2] * s->c_in;
         if (rows_path_merges(s)) {
@@ -109,7 +109,8 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
     if (t.path == CONV_LINES) { /* rows of pixels have register tiles of their own */
         const double tiles = (double)((s->out[2] + t.gemm.rows - 1) / t.gemm.rows);
         const double copied = (double)s->images * (double)(s->in[0] * s->in[1] * s->in[2]) * (double)s->c_in;
-        return cost * tiles * t.gemm.rows / (double)(s->out[2] > 0 ? s->out[2] : 1) + 0.1 * copied;
+        const double each = s->stride[2] > GEMM_STEPS_MAX ? 0.5 : 0.1;
+        return cost * tiles * t.gemm.rows / (double)(s->out[2] > 0 ? s->out[2] : 1) + each * copied;
     }
     /* Every tap of every register tile reloads its pointers. */
     const double tiles =

@@ -85,8 +85,6 @@ static const char *reject(const problem *p, const kernel_target *t)
                       x->dim[1].max % a->groups == 0 && w->dim[0].max % a->groups == 0,
                   "the groups do not divide the channels");
     REJECT_UNLESS(w->dim[1].max > 1 || a->groups == 1, "depthwise");
-    /* These are as fast channels-last. A network that leaves that order for one convolution pays for it at the next. */
-    REJECT_UNLESS(a->groups > 1 || w->dim[0].max < FULL || w->dim[0].max % (FULL / 2), "its channels fill vectors");
     REJECT_UNLESS(a->stride.at[spatial - 1] <= STRIDE_MAX, "a stride above 16");
     for (uint32_t i = 0; i < spatial; i++) {
         REJECT_UNLESS(x->dim[2 + i].max < HARD && y->dim[2 + i].max < HARD, "a size has no bound, or is large");
@@ -100,6 +98,11 @@ static const char *reject(const problem *p, const kernel_target *t)
                       (one.rows[0] <= HARD && one.rows[1] <= HARD && one.row <= HARD &&
                        one.rows[0] * one.rows[1] <= HARD && plane_band_size(&one) <= HARD / w->dim[1].max),
                   "a row of results reads too much");
+    /* Channels that fill vectors are as fast channels-last, and of such a long row the copies do not stay in a cache.
+     */
+    REJECT_UNLESS(is_pointwise(&s) || a->groups > 1 || w->dim[0].max < FULL || w->dim[0].max % (FULL / 2) ||
+                      plane_band_size(&one) <= BAND / w->dim[1].max,
+                  "its channels fill vectors, and its rows are long");
     REJECT_UNLESS(!p->prologue, "has a prologue");
     return row_after_reject(p);
 }
