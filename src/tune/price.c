@@ -3,16 +3,11 @@
  *
  * The op is a piece of work as lower.c makes them, of inputs that lie densely, and is asked about in the same way: the
  * cost model picks the layouts, and the clock times the best kernels where it is asked to. What no fast kernel takes is
- * priced as it would be done: in f32 between conversions, in two pieces, or by the reference. */
+ * priced as it would be done: in wider types between conversions, in two pieces, or by the reference. */
 #include "tune/gains.h"
 #include "tune/work.h"
 
 #include <string.h>
-
-static bool is_narrow(sinter_dtype t)
-{
-    return t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
-}
 
 static sinter_status price(lowering *l, const work *w, bool is_timed, op_price *out);
 
@@ -55,7 +50,7 @@ static uint32_t value_like(lowering *l, const plan_value *v, sinter_dtype type, 
     return plan_value_dense(l->p, is_const ? STORAGE_WEIGHT : STORAGE_SLAB, NULL, type, own.rank, own.dim, NULL);
 }
 
-/* In f32 between conversions, as work_widen does it. */
+/* In wider types between conversions, as work_widen does it. */
 static sinter_status price_wide(lowering *l, const work *w, bool is_timed, op_price *out)
 {
     double casts = 0;
@@ -65,19 +60,20 @@ static sinter_status price_wide(lowering *l, const work *w, bool is_timed, op_pr
     if (!wide.out) return FAIL_MEMORY(l->e, "a price");
     for (uint32_t i = 0; i < w->count_in; i++) {
         const plan_value v = l->p->value.at[w->in[i]];
-        if (!w->in[i] || !is_narrow(v.dtype)) continue;
+        const sinter_dtype type = work_wider(w, v.dtype);
+        if (!w->in[i] || type == v.dtype) continue;
         const bool is_const = lower_is_const(l, w->in[i]);
-        if (!is_const) TRY(price_of_cast(l, w->in[i], SINTER_DTYPE_F32, &casts));
-        wide.in[i] = value_like(l, &v, SINTER_DTYPE_F32, is_const);
+        if (!is_const) TRY(price_of_cast(l, w->in[i], type, &casts));
+        wide.in[i] = value_like(l, &v, type, is_const);
         if (!wide.in[i]) return FAIL_MEMORY(l->e, "a price");
     }
     for (uint32_t i = 0; i < w->count_out; i++) {
         wide.out[i] = w->out[i];
-        if (!is_narrow(w->out[i].dtype)) continue;
-        wide.out[i].dtype = SINTER_DTYPE_F32;
+        wide.out[i].dtype = work_wider(w, w->out[i].dtype);
+        if (wide.out[i].dtype == w->out[i].dtype) continue;
         plan_value v = { .rank = w->out[i].rank };
         memcpy(v.dim, w->out[i].dim, sizeof v.dim);
-        const uint32_t made = value_like(l, &v, SINTER_DTYPE_F32, false);
+        const uint32_t made = value_like(l, &v, wide.out[i].dtype, false);
         if (!made) return FAIL_MEMORY(l->e, "a price");
         TRY(price_of_cast(l, made, w->out[i].dtype, &casts));
     }

@@ -53,8 +53,10 @@ sinter_status work_in_place(lowering *l, const work *w, storage_place place, wor
 sinter_status work_pack(lowering *l, const work *w, const work_trial *plain, work *packed, work_trial *best,
                         bool *is_taken);
 
-/* ---- work_wide.c: as work_lower, in f32; *done false: that is not for this work ---- */
+/* ---- work_wide.c: as work_lower, in wider types; *done false: that is not for this work ---- */
 sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done);
 bool          work_may_widen(lowering *l, const work *w);
+/* The type that operands of type t then have: t itself where they stay as they are. */
+sinter_dtype  work_wider(const work *w, sinter_dtype t);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_wide.c - work on f16 or bf16 that only f32 kernels do fast, done in f32 between conversions. */
+/* work_wide.c - work on f16, bf16 or small integers that only kernels of wider types do fast, done in these between
+ * conversions. */
+#include "core/dtype.h"
 #include "tune/work.h"
 
 #include <string.h>
 
-static bool is_narrow(sinter_dtype t)
+sinter_dtype work_wider(const work *w, sinter_dtype t)
 {
-    return t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
-}
-
-static sinter_dtype widened(sinter_dtype t)
-{
-    return is_narrow(t) ? SINTER_DTYPE_F32 : t;
+    if (t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16) return op_widens(w->op) ? SINTER_DTYPE_F32 : t;
+    /* Integers that are compared and moved are the same in more bits. */
+    if (!dtype_is_int(t) || !op_has(w->op, MOVES) || !op_has(w->op, WIDENS)) return t;
+    return t == SINTER_DTYPE_U32 ? SINTER_DTYPE_I64 : sinter_dtype_bits(t) < 32 ? SINTER_DTYPE_I32 : t;
 }
 
 /* A narrow constant as f32, converted now: all of it, so that views of it stay what they are. */
@@ -60,13 +60,15 @@ static sinter_status convert(lowering *l, uint32_t value, const work_out *out, c
 
 bool work_may_widen(lowering *l, const work *w)
 {
-    bool narrow = false;
-    for (uint32_t i = 0; i < w->count_in; i++)
-        narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
-    return narrow && op_widens(w->op);
+    bool widens = false;
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        const sinter_dtype t = w->in[i] ? l->p->value.at[w->in[i]].dtype : SINTER_DTYPE_NONE;
+        widens = widens || work_wider(w, t) != t;
+    }
+    return widens;
 }
 
-/* Work on f16 or bf16 that only f32 kernels do fast: the same in f32 between conversions. Sums are as wide as the
+/* Work that only kernels of wider types do fast: the same in these between conversions. Sums are as wide as the
  * reference's contract asks and results are rounded once, so this loses nothing. */
 sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done)
 {
@@ -79,22 +81,23 @@ sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done
     if (!wide.out || !middle) return FAIL_MEMORY(l->e, "a conversion");
     for (uint32_t i = 0; i < w->count_out; i++) {
         wide.out[i] = w->out[i];
-        wide.out[i].dtype = widened(w->out[i].dtype);
-        if (is_narrow(w->out[i].dtype)) wide.out[i].io = 0;
+        wide.out[i].dtype = work_wider(w, w->out[i].dtype);
+        if (wide.out[i].dtype != w->out[i].dtype) wide.out[i].io = 0;
     }
     for (uint32_t i = 0; i < w->count_in; i++) {
         if (!w->in[i]) continue;
         const plan_value *v = &l->p->value.at[w->in[i]];
-        if (!is_narrow(v->dtype)) continue;
-        work_out to = { .dtype = SINTER_DTYPE_F32, .rank = v->rank };
+        work_out to = { .dtype = work_wider(w, v->dtype), .rank = v->rank };
+        if (to.dtype == v->dtype) continue;
         memcpy(to.dim, v->dim, sizeof to.dim);
         uint32_t made = 0;
-        TRY(lower_is_const(l, w->in[i]) ? widen_const(l, w->in[i], &made) : convert(l, w->in[i], &to, w->name, &made));
+        const bool is_const = lower_is_const(l, w->in[i]) && to.dtype == SINTER_DTYPE_F32;
+        TRY(is_const ? widen_const(l, w->in[i], &made) : convert(l, w->in[i], &to, w->name, &made));
         wide.in[i] = made;
     }
     TRY(work_lower(l, &wide, middle));
     for (uint32_t i = 0; i < w->count_out; i++) {
-        const bool is_wide = is_narrow(w->out[i].dtype);
+        const bool is_wide = wide.out[i].dtype != w->out[i].dtype;
         value[i] = is_wide ? 0 : middle[i];
         if (is_wide) TRY(convert(l, middle[i], &w->out[i], w->name, &value[i]));
     }
