@@ -402,7 +402,9 @@ enum { CHOOSE_WIDE = FOLD_BYTES / sizeof(int64_t) };
 INLINE fold_i64 choose_wide_key(const int64_t *from, int cols, bool largest, const bool is_float)
 {
     fold_i64 x = { 0 };
-    memcpy(&x, from, cols == CHOOSE_WIDE ? sizeof x : (size_t)cols * sizeof *from);
+    if (cols == CHOOSE_WIDE) memcpy(&x, from, sizeof x);
+    else
+        for (int c = 0; c < cols; c++) x[c] = from[c];
     if (is_float) {
         const fold_f64 v = (fold_f64)x + 0.0;
         const fold_i64 b = (fold_i64)v, is_nan = v != v;
@@ -411,26 +413,56 @@ INLINE fold_i64 choose_wide_key(const int64_t *from, int cols, bool largest, con
     return largest ? x : ~x;
 }
 
+/* A number goes into the sorted lists of `have` numbers, and what is behind it moves down. */
+INLINE void choose_wide_insert(fold_i64 *best, fold_i64 *at, const int64_t have, fold_i64 *key, fold_i64 *row)
+{
+    fold_i64 goes = { 0 };
+    UNROLL for (int64_t j = 0; j < have; j++)
+    {
+        goes |= best[j] < *key;
+        const fold_i64 was = best[j], was_at = at[j];
+        best[j] = (*key & goes) | (was & ~goes);
+        at[j] = (*row & goes) | (was_at & ~goes);
+        *key = (was & goes) | (*key & ~goes);
+        *row = (was_at & goes) | (*row & ~goes);
+    }
+}
+
+/* As choose_held_of. */
+INLINE void choose_wide_held_of(fold_i64 *best, fold_i64 *at, const int64_t *x, int64_t i, int64_t n, int64_t step,
+                                int cols, const int k, bool largest, const bool is_float)
+{
+    fold_i64 b[CHOOSE_HELD], a[CHOOSE_HELD];
+    UNROLL for (int j = 0; j < k; j++) b[j] = best[j], a[j] = at[j];
+    for (; i < n; i++, x += step) {
+        fold_i64 key = choose_wide_key(x, cols, largest, is_float), row = (fold_i64){ 0 } + i;
+        if (i >= (int64_t)CHOOSE_EARLY * k && !fold_any(b[k - 1] < key)) continue;
+        choose_wide_insert(b, a, k, &key, &row);
+    }
+    UNROLL for (int j = 0; j < k; j++) best[j] = b[j], at[j] = a[j];
+}
+
 /* As choose_top_of, of i64 or f64. */
 INLINE void choose_wide_top_of(int32_t *place, const int64_t *x, int64_t n, int64_t step, int cols, int64_t k,
                                bool largest, const bool is_float)
 {
     fold_i64 best[CHOOSE_TOP], at[CHOOSE_TOP];
-    for (int64_t i = 0; i < n; i++, x += step) {
+    int64_t i = 0;
+    for (; i < n && (i < k || k > CHOOSE_HELD); i++, x += step) {
         const int64_t have = i < k ? i : k;
-        fold_i64 key = choose_wide_key(x, cols, largest, is_float), row = (fold_i64){ 0 } + i, goes = { 0 };
+        fold_i64 key = choose_wide_key(x, cols, largest, is_float), row = (fold_i64){ 0 } + i;
         if (have == k && !fold_any(best[k - 1] < key)) continue;
-        for (int64_t j = 0; j < have; j++) {
-            goes |= best[j] < key;
-            const fold_i64 was = best[j], was_at = at[j];
-            best[j] = (key & goes) | (was & ~goes);
-            at[j] = (row & goes) | (was_at & ~goes);
-            key = (was & goes) | (key & ~goes);
-            row = (was_at & goes) | (row & ~goes);
-        }
+        choose_wide_insert(best, at, have, &key, &row);
         if (have == k) continue;
         best[have] = key;
         at[have] = row;
+    }
+    switch (i < n ? k : 0) {
+    case 0: break;
+    case 1: choose_wide_held_of(best, at, x, i, n, step, cols, 1, largest, is_float); break;
+    case 2: choose_wide_held_of(best, at, x, i, n, step, cols, 2, largest, is_float); break;
+    case 3: choose_wide_held_of(best, at, x, i, n, step, cols, 3, largest, is_float); break;
+    default: choose_wide_held_of(best, at, x, i, n, step, cols, CHOOSE_HELD, largest, is_float); break;
     }
     for (int64_t j = 0; j < k; j++)
         for (int c = 0; c < cols; c++) place[j * CHOOSE_COLS + c] = (int32_t)at[j][c];
@@ -447,8 +479,9 @@ static void choose_top(int32_t *place, const void *x, int64_t n, int64_t step, i
         const int64_t *x64 = (const int64_t *)x + c;
         if (type == SINTER_DTYPE_F32) choose_top_of(place + c, x32, n, step, width, k, largest, true);
         else if (!is_wide) choose_top_of(place + c, x32, n, step, width, k, largest, false);
-        else if (type == SINTER_DTYPE_F64) choose_wide_top_of(place + c, x64, n, step, width, k, largest, true);
-        else choose_wide_top_of(place + c, x64, n, step, width, k, largest, false);
+        else if (width < each) choose_wide_top_of(place + c, x64, n, step, width, k, largest, type == SINTER_DTYPE_F64);
+        else if (type == SINTER_DTYPE_F64) choose_wide_top_of(place + c, x64, n, step, CHOOSE_WIDE, k, largest, true);
+        else choose_wide_top_of(place + c, x64, n, step, CHOOSE_WIDE, k, largest, false);
     }
 }
 

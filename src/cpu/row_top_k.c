@@ -18,8 +18,8 @@
 /* FEW: keys that are kept sorted by insertion. SINGLE_LINES: lines of one element in a tile. */
 enum { LINES = 16, SPARE = 32, FEW = 32, SINGLE_LINES = 4096 };
 /* Lines are turned for at most TURNED_TOP results. Elements of a line: of 32 bits, at most TURNED; of 64 bits, at most
- * TURNED_WIDE for each result and one more. */
-enum { TURNED = 512, TURNED_TOP = 8, TURNED_WIDE = 8 };
+ * TURNED_WIDE for each result and one more, or TURNED_HELD where the results of a lane are held in registers. */
+enum { TURNED = 512, TURNED_TOP = 8, TURNED_WIDE = 8, TURNED_HELD = 32, HELD_TOP = 4 };
 /* The sorting network takes SORTED_LINES lines or more, from SORTED_FEW + 1 to SORTED_MOST results each, and at most
  * SORTED_PART elements for each result. */
 enum { SORTED_LINES = 4, SORTED_FEW = 4, SORTED_MOST = 1024, SORTED_PART = 16 };
@@ -141,8 +141,8 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
     r->is_sorted = !r->is_cols && r->size == 4 && r->at.count >= SORTED_LINES && r->k > SORTED_FEW &&
                    r->k <= SORTED_MOST && r->n <= SORTED_PART * r->k;
     r->is_turned = r->along == 1 && !r->is_sorted && r->n > 1 && r->k <= TURNED_TOP &&
-                   r->n <= (r->size == 4 ? TURNED : TURNED_WIDE * (r->k + 1)) && r->at.count >= SORTED_LINES &&
-                   lines_step(&r->at, 0) > 0;
+                   r->n <= (r->size == 4 ? TURNED : (r->k <= HELD_TOP ? TURNED_HELD : TURNED_WIDE) * (r->k + 1)) &&
+                   r->at.count >= SORTED_LINES && lines_step(&r->at, 0) > 0;
     r->is_cols = r->is_cols || r->is_turned;
     r->group = r->n == 1 ? SINGLE_LINES : r->along == 1 && !r->is_sorted && !r->is_turned ? 1 : LINES;
     return SINTER_OK;
