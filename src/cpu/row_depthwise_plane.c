@@ -194,7 +194,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         memset(copy, 0, (size_t)plane_band_size(&r->band) * sizeof *copy);
         for (int64_t plane = i - first; plane < stop - first; plane++)
             run_band(j, copy, plane, place / high * r->band.out[0], place % high * r->band.out[1],
-                     plane == i - first || plane % r->multiplier == 0);
+                     plane == i - first || r->multiplier == 1 || plane % r->multiplier == 0);
     }
 }
 

@@ -207,29 +207,44 @@ static rows_fold_fn *fold_of(rows_fold kind, sinter_dtype type)
     }
 }
 
-/* A row of sums is the one before and a row of x. */
+/* A row of sums is the one before and a row of x. Sums stay in registers for some rows. */
+enum { CUMULATE_ROWS = 8 };
 #define CUMULATE(name, type)                                                                                           \
-    static void cumulate_##name(void *to, int64_t y_row, const void *from, int64_t x_row, int64_t rows, int64_t n,     \
-                                bool is_before)                                                                        \
+    INLINE void cumulate_rows_##name(type *y, int64_t y_row, const type *x, int64_t x_row, const int rows, int64_t n)  \
     {                                                                                                                  \
         typedef type sums __attribute__((vector_size(FOLD_BYTES)));                                                    \
         enum { LANES = FOLD_BYTES / sizeof(type) };                                                                    \
+        int64_t i = 0;                                                                                                 \
+        for (; i + LANES <= n; i += LANES) {                                                                           \
+            sums s, v;                                                                                                 \
+            memcpy(&s, y + i, sizeof s);                                                                               \
+            UNROLL for (int r = 0; r < rows; r++)                                                                      \
+            {                                                                                                          \
+                memcpy(&v, x + r * x_row + i, sizeof v);                                                               \
+                s += v;                                                                                                \
+                memcpy(y + (r + 1) * y_row + i, &s, sizeof s);                                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (; i < n; i++) {                                                                                           \
+            type s = y[i];                                                                                             \
+            UNROLL for (int r = 0; r < rows; r++) y[(r + 1) * y_row + i] = s += x[r * x_row + i];                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void cumulate_##name(void *to, int64_t y_row, const void *from, int64_t x_row, int64_t rows, int64_t n,     \
+                                bool is_before)                                                                        \
+    {                                                                                                                  \
         const type *x = from;                                                                                          \
         type       *y = to;                                                                                            \
         if (rows <= 0) return;                                                                                         \
         if (is_before) memset(y, 0, (size_t)n * sizeof *y);                                                            \
         else memcpy(y, x, (size_t)n * sizeof *y), x += x_row;                                                          \
-        for (int64_t r = 1; r < rows; r++, x += x_row, y += y_row) {                                                   \
-            int64_t i = 0;                                                                                             \
-            for (; i + LANES <= n; i += LANES) {                                                                       \
-                sums s, v;                                                                                             \
-                memcpy(&s, y + i, sizeof s);                                                                           \
-                memcpy(&v, x + i, sizeof v);                                                                           \
-                v += s;                                                                                                \
-                memcpy(y + y_row + i, &v, sizeof v);                                                                   \
-            }                                                                                                          \
-            for (; i < n; i++) y[y_row + i] = y[i] + x[i];                                                             \
+        int64_t r = 1;                                                                                                 \
+        for (; r + CUMULATE_ROWS <= rows; r += CUMULATE_ROWS) {                                                        \
+            cumulate_rows_##name(y, y_row, x, x_row, CUMULATE_ROWS, n);                                                \
+            x += CUMULATE_ROWS * x_row;                                                                                \
+            y += CUMULATE_ROWS * y_row;                                                                                \
         }                                                                                                              \
+        for (; r < rows; r++, x += x_row, y += y_row) cumulate_rows_##name(y, y_row, x, x_row, 1, n);                  \
     }
 CUMULATE(f64, double)
 CUMULATE(32, uint32_t)

@@ -391,19 +391,19 @@ static void twice(float *y, int64_t y_row, const float *x, int64_t x_row, int64_
     }
     for (int64_t r = 0; r < rows; r++, x += x_row, y += 2 * y_row) {
         if (width < L) {
-            float t[L], both[2 * L];
+            float t[L];
             v_store(t, v_load_n(x, (int)width));
-            if (2 * width >= L) {
-                const vec low = v_lookup(t, vi_load(begin)), high = v_lookup(t, vi_load(last));
-                v_store(y, low);
-                v_store(y + 2 * width - L, high);
-                v_store(y + y_row, low);
-                v_store(y + y_row + 2 * width - L, high);
+            const vec low = v_lookup(t, vi_load(begin));
+            if (2 * width < L) {
+                v_store_n(y, low, 2 * (int)width);
+                v_store_n(y + y_row, low, 2 * (int)width);
                 continue;
             }
-            twice_vector(both, 0, t);
-            memcpy(y, both, (size_t)width * 2 * sizeof *y);
-            memcpy(y + y_row, both, (size_t)width * 2 * sizeof *y);
+            const vec high = v_lookup(t, vi_load(last));
+            v_store(y, low);
+            v_store(y + 2 * width - L, high);
+            v_store(y + y_row, low);
+            v_store(y + y_row + 2 * width - L, high);
             continue;
         }
         for (int64_t i = 0; i + L <= width; i += L) twice_vector(y + 2 * i, y_row, x + i);
