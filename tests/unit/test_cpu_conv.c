@@ -137,8 +137,8 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
             rows = rows || list[i].path == CONV_ROWS;
             lines = lines || list[i].path == CONV_LINES;
         }
-        const bool is_flat = s.kernel[0] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
-        CHECK_EQ(lines, s.x_dim[2] == 1 && s.groups == 1 && s.c_in <= 8 && is_flat && s.stride[2] <= 2);
+        const bool is_flat = s.kernel[0] == 1 && (s.kernel[1] - 1) * s.dilation[1] < 16 && s.dilation[2] <= 16;
+        CHECK_EQ(lines, s.x_dim[2] == 1 && s.groups == 1 && s.c_in <= 8 && is_flat && s.stride[2] <= 16);
         conv_tactic narrow = list[0]; /* many work tiles */
         if (narrow.path == CONV_LINES) narrow.path = CONV_ROWS;
         narrow.gemm.vectors = 1;
