@@ -9,14 +9,14 @@ import random
 from op_models import (B, F, H, I, I32, U8, arg_max, binary, concat, conv, cumulative_sum, expand, gather, gather_elements,
                        layer_norm, matmul, pool, reduce, resize, slice_of, softmax, split, top_k, transpose, unary, where)
 
-LARGEST = 500_000                      # elements of an operand
+LARGEST = 500_000                      # elements of an operand, unless the caller says otherwise
 
 
 class Draw:
     """Each method named after a group draws a problem of it, (name, make), or None where it came out too large."""
 
-    def __init__(self, seed):
-        self.random = random.Random(seed)
+    def __init__(self, seed, largest):
+        self.random, self.largest, self.scale = random.Random(seed), largest, largest / LARGEST
         self.one_in, self.pick = (lambda n: self.random.random() * n < 1), self.random.choice
 
     def size(self, low, high):
@@ -27,8 +27,8 @@ class Draw:
         """Dims of a rank from low to high, of 1/20 to all of the largest operand."""
         rank = self.random.randint(low, high)
         while True:
-            dims = [self.size(1, 1000 if rank > 1 else LARGEST) for _ in range(rank)]
-            if LARGEST // 20 <= math.prod(dims) <= LARGEST:
+            dims = [self.size(1, 1000 if rank > 1 else self.largest) for _ in range(rank)]
+            if self.largest // 20 <= math.prod(dims) <= self.largest:
                 return dims, self.random.randrange(rank)
 
     def type_of(self, *types):
@@ -39,7 +39,7 @@ class Draw:
     def matmul(self):
         m, k, n = self.pick([1, 1, 2, 3, 7, 17, 33, 64, 100, 197, 384, 1000, 4096]), self.size(8, 2048), self.size(8, 2048)
         is_weight = not self.one_in(3)
-        return m * k * n < 3e8 and (f"{m}x{k}x{n}{'' if is_weight else ', two inputs'}", lambda: matmul(m, k, n, is_weight))
+        return m * k * n < 3e8 * self.scale and (f"{m}x{k}x{n}{'' if is_weight else ', two inputs'}", lambda: matmul(m, k, n, is_weight))
 
     def batched(self):
         count, m, k, n = self.size(2, 32), self.size(1, 200), self.size(8, 128), self.size(8, 200)
@@ -48,26 +48,26 @@ class Draw:
     def conv(self):
         channels, size, out, kernel = self.size(3, 256), self.size(7, 112), self.size(3, 256), self.pick([1, 1, 3, 3, 3, 5, 7])
         stride, dilation = self.pick([1, 1, 2]), self.pick([1, 1, 1, 2]) if kernel > 1 else 1
-        return channels * size * size * out * kernel * kernel < 4e8 and size > dilation * (kernel - 1) and (
+        return channels * size * size * out * kernel * kernel < 4e8 * self.scale and size > dilation * (kernel - 1) and (
             f"{kernel}x{kernel} stride {stride} dilation {dilation} {channels} to {out} {size}x{size}",
             lambda: conv(channels, size, out, kernel, stride, dilation=dilation))
 
     def depthwise(self):
         channels, size, kernel, stride = self.size(8, 512), self.size(7, 112), self.pick([3, 3, 5, 7]), self.pick([1, 2])
-        return channels * size * size < 2e6 and (
+        return channels * size * size < 2e6 * self.scale and (
             f"{kernel}x{kernel} stride {stride} {channels} {size}x{size}",
             lambda: conv(channels, size, channels, kernel, stride, groups=channels))
 
     def pool(self):
         kind, channels, size, kernel = self.pick(["MaxPool", "AveragePool"]), self.size(3, 256), self.size(7, 112), self.pick([2, 3, 3, 5, 7])
         stride = self.pick([1, 2, 2, kernel])
-        return channels * size * size < 1e6 and (
+        return channels * size * size < 1e6 * self.scale and (
             f"{kind} {kernel}x{kernel} stride {stride} {channels} {size}x{size}", lambda: pool(kind, channels, size, kernel, stride))
 
     def resize(self):
         channels, size, scale = self.size(1, 256), self.size(7, 100), self.pick([2, 2, 3, 1.5, 0.5])
         mode = self.pick(["nearest", "linear", "cubic"])
-        return channels * (size * scale) ** 2 < 2e6 and (
+        return channels * (size * scale) ** 2 < 2e6 * self.scale and (
             f"{mode} by {scale} {channels} {size}x{size}", lambda: resize(channels, size, scale, mode))
 
     def reduce(self):
@@ -96,12 +96,12 @@ class Draw:
     def gather(self):
         dims, axis = self.dims(1, 3)
         count = self.size(1, 2000)
-        return math.prod(dims) // dims[axis] * count < 1e6 and (f"{count} of {dims} over {axis}", lambda: gather(dims, axis, count))
+        return math.prod(dims) // dims[axis] * count < 1e6 * self.scale and (f"{count} of {dims} over {axis}", lambda: gather(dims, axis, count))
 
     def elements(self):
         dims, axis = self.dims(1, 3)
         count = self.size(1, 500)
-        return math.prod(dims) // dims[axis] * count < 1e6 and (f"{count} of {dims} over {axis}", lambda: gather_elements(dims, axis, count))
+        return math.prod(dims) // dims[axis] * count < 1e6 * self.scale and (f"{count} of {dims} over {axis}", lambda: gather_elements(dims, axis, count))
 
     def binary(self):
         dims, start = self.dims(2, 4)
@@ -112,7 +112,7 @@ class Draw:
 
     def unary(self):
         kind = self.pick("Relu Sigmoid Tanh Exp Log Sqrt Erf Gelu HardSwish Softplus Elu Abs Floor Reciprocal Sin Selu Mish".split())
-        size = self.size(10, 1_000_000)
+        size = self.size(10, 2 * self.largest)
         return f"{kind} {size}", lambda: unary(kind, [size], 20)
 
     def where(self):
@@ -163,9 +163,9 @@ class Draw:
 GROUPS = [name for name in vars(Draw) if not name.startswith("_") and name not in ("size", "dims", "type_of")]
 
 
-def problems(count, seed):
+def problems(count, seed, largest=LARGEST):
     """As op_models.PROBLEMS: (group, name, make), the groups in turn."""
-    draw, found = Draw(seed), []
+    draw, found = Draw(seed, largest), []
     while len(found) < count:
         group = GROUPS[len(found) % len(GROUPS)]
         problem = getattr(draw, group)()

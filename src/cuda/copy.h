@@ -6,8 +6,8 @@
 #include "cuda/launch.h"
 
 void          copy_code(cuda_code *c);
-/* Copies input `index` to result 0: src and dst of one shape, seen as from and to. */
-sinter_status copy_launch(env *e, cuda_record *r, uint32_t code, uint32_t index, const problem_operand *from,
-                          const problem_operand *to, const view *src, const view *dst);
+/* Copies input `index` to result 0: src and dst are of one shape and of `type`. */
+sinter_status copy_launch(env *e, cuda_record *r, uint32_t code, uint32_t index, sinter_dtype type, const view *src,
+                          const view *dst);
 
 #endif

@@ -342,7 +342,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         return SINTER_OK;
     }
     if (is_in_place(p)) return phase(e, p, x, r, SCATTER_WRITE, in, out, 0, 0, -1);
-    TRY(copy_launch(e, r, 0, 0, &p->in[0], &p->out[0], &in[0], &out[0]));
+    TRY(copy_launch(e, r, 0, 0, p->out[0].dtype, &in[0], &out[0]));
     uint32_t first = 0, last = 0;
     if (p->op == OP_scatter_elements) {
         first = (uint32_t)((const attrs_scatter_elements *)p->attrs)->axis;

@@ -17,7 +17,8 @@ typedef struct map_plan {
     bool        is_bits_out;            /* elements are moved as they are */
     uint8_t     bits_in;                /* bit per operand that is bits then, too */
     uint8_t     inner_in;               /* axis of operand 0 that the result's innermost one is; UINT8_MAX: none */
-    uint8_t     width;                  /* the most elements at once */
+    bool        is_straight;            /* elements along the innermost axis lie beside one another in operand 0, too */
+    uint8_t     width, vector;          /* the most elements a thread; the most that one instruction stores */
     double      work;                   /* elements that one result looks at */
     uint32_t    define_count;
     cuda_define define[MAP_DEFINES];

@@ -3,26 +3,30 @@
  *
  * The views are made when the shapes are known, joined and ordered as the destination lies in memory, and cut into
  * units of up to 16 bytes; the code knows nothing of them, so one compilation copies everything. Where the innermost
- * axes differ the other tactic turns tiles over in shared memory. */
+ * axes differ the other tactics turn blocks over in shared memory. */
 #include "cuda/copy.h"
 #include "cuda/cuda_kernels.h"
 
 #include "cuda/device/copy_args.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct copy_tactic {
-    uint8_t is_tile, zero[TACTIC_SIZE - 1];
+    uint8_t side; /* of blocks that are turned over, in elements; 0: plain */
+    uint8_t zero[TACTIC_SIZE - 1];
 } copy_tactic;
 _Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
-static const tactic_field fields[] = { FIELD(copy_tactic, is_tile, 0, 1) };
+static const tactic_field fields[] = { FIELD(copy_tactic, side, 0, 64) };
 
 enum {
     MOVE_AXES = 2 * SINTER_RANK_MAX,
     COPY_JOBS = 6,
     CONCAT_PARTS = 60,
-    TILE_BLOCK = 256,
-    TILE_SIDE = 64,
+    BLOCK_SIDE = 64,      /* at most */
+    BLOCK_PLACES = 512,   /* of x or of y, at most */
+    BLOCK_THREADS = 256,
+    RUN_BYTES = 64,       /* what runs on both sides by so much is copied as it lies */
     COPY_BLOCK = 256
 };
 
@@ -30,7 +34,7 @@ _Static_assert(COPY_JOBS * sizeof(struct copy_job) <= RECORD_ARGS, "what one lau
 
 /* Elements of `bytes` in two places: outermost axis first, steps in bytes. */
 typedef struct move {
-    uint32_t count, bytes, align_in, align_out;
+    uint32_t count, bytes;
     int64_t size[MOVE_AXES], from[MOVE_AXES], to[MOVE_AXES];
     int64_t offset_in, offset_out;
 } move;
@@ -88,55 +92,68 @@ static const char *reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
-static uint32_t innermost(const problem_operand *o)
+/* The axes that are not of one element, innermost first. */
+static uint32_t long_axes(const problem_operand *o, uint8_t axis[SINTER_RANK_MAX])
 {
+    uint32_t count = 0;
     for (uint32_t i = o->rank; i-- > 0;)
-        if (o->dim[o->order[i]].max != 1) return o->order[i];
-    return UINT32_MAX;
+        if (o->dim[o->order[i]].max != 1) axis[count++] = o->order[i];
+    return count;
 }
 
-/* Tiles pay where both innermost axes are long: which axes those are is known for copies and transpositions. */
-static bool wants_tiles(const problem *p)
+/* Blocks pay where source and result do not run on together: which axes those are is known for copies and
+ * transpositions. */
+static bool wants_blocks(const problem *p)
 {
     if (p->op != OP_copy && p->op != OP_transpose && p->op != OP_bit_cast) return false;
-    uint32_t from = innermost(&p->in[0]);
-    const uint32_t to = innermost(&p->out[0]);
-    if (from == UINT32_MAX || to == UINT32_MAX) return false;
-    if (p->op == OP_transpose) {
-        const attrs_transpose *a = p->attrs;
-        uint32_t at = 0;
-        while (at < a->perm.count && a->perm.at[at] != (int64_t)from) at++;
-        if (at >= p->out[0].rank) return false;
-        from = at;
+    uint8_t from[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    const uint32_t count = long_axes(&p->in[0], from);
+    if (long_axes(&p->out[0], to) != count) return false;
+    int64_t run = sinter_dtype_bits(p->out[0].dtype) / 8;
+    for (uint32_t i = 0; i < count && run < RUN_BYTES; i++) {
+        uint32_t of = to[i];
+        if (p->op == OP_transpose) {
+            const attrs_transpose *a = p->attrs;
+            if (a->perm.count != p->in[0].rank) return false;
+            of = (uint32_t)a->perm.at[of];
+        }
+        if (of != from[i]) return true;
+        run *= p->out[0].dim[to[i]].opt;
     }
-    return from != to && p->out[0].dim[from].opt >= 16 && p->out[0].dim[to].opt >= 16;
+    return false;
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     (void)t;
-    const bool tiles = wants_tiles(p);
-    for (uint32_t i = 0; i < 1u + tiles; i++) {
-        const copy_tactic own = { .is_tile = tiles && i == 0 };
+    for (uint32_t side = wants_blocks(p) ? BLOCK_SIDE : 0;; side = side == BLOCK_SIDE ? BLOCK_SIDE / 2 : 0) {
+        const copy_tactic own = { .side = (uint8_t)side };
         tactic_put(out, &own);
+        if (!side) break;
     }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    return FIELDS_HOLD(fields, t) && (!t->at[0] || wants_tiles(p));
+    const uint32_t side = t->at[0];
+    return FIELDS_HOLD(fields, t) && (!side || side == BLOCK_SIDE || side == BLOCK_SIDE / 2) && (!side || wants_blocks(p));
 }
 
 static void print(const tactic *t, text *out)
 {
-    text_printf(out, t->at[0] ? "tile" : "plain");
+    if (t->at[0]) text_printf(out, "block %u", t->at[0]);
+    else text_printf(out, "plain");
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    double bytes = 2 * cuda_operand_bytes(&p->out[0]);
-    if (wants_tiles(p) && !t->at[0]) bytes *= 3;
-    return cuda_cost_ns(target, bytes * 1.1, 0);
+    const double side = t->at[0], own = cuda_operand_bytes(&p->out[0]);
+    const double ns = cuda_cost_ns(target, own * 2.2 * (wants_blocks(p) && side == 0 ? 3 : 1), 0);
+    if (side == 0) return ns;
+    /* A block is a row of reads that wait for one another: a few too large ones leave most of the chip idle. */
+    const double blocks = own / (sinter_dtype_bits(p->out[0].dtype) / 8) / (side * side);
+    const double lanes = 4.0 * (target->units ? target->units : 1);
+    return ns + side * side * 0.2 * (blocks < lanes ? 1 : blocks / lanes * 0.1 + 0.9);
 }
 
 static uint32_t jobs_of(const problem *p)
@@ -175,12 +192,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 
 /* ---- views ---- */
 
-static void move_begin(move *m, const problem_operand *in, const problem_operand *out)
+static void move_begin(move *m, sinter_dtype dtype)
 {
     memset(m, 0, sizeof *m);
-    m->bytes = sinter_dtype_bits(out->dtype) / 8;
-    m->align_in = in->is_gapped ? m->bytes : 16;
-    m->align_out = out->is_gapped ? m->bytes : 16;
+    m->bytes = sinter_dtype_bits(dtype) / 8;
 }
 
 static void move_axis(move *m, int64_t size, int64_t from, int64_t to)
@@ -306,20 +321,29 @@ static void move_largest_first(move *m)
     m->to[0] = to;
 }
 
-/* The largest unit of bytes that everything is a multiple of. */
+/* The largest unit of bytes that everything but the first address is a multiple of. */
 static uint32_t move_unit(const move *m)
 {
-    uint32_t unit = m->align_in < m->align_out ? m->align_in : m->align_out;
+    uint32_t unit = 16;
     if (!m->count) return m->bytes;
     const uint32_t last = m->count - 1;
     if (m->from[last] != m->bytes || m->to[last] != m->bytes) return m->bytes;
     while (unit > m->bytes) {
-        bool fits = !(m->size[last] * m->bytes % unit) && !(m->offset_in % unit) && !(m->offset_out % unit);
+        bool fits = !(m->size[last] * m->bytes % unit);
         for (uint32_t i = 0; i < last && fits; i++) fits = !(m->from[i] % unit) && !(m->to[i] % unit);
         if (fits) break;
         unit /= 2;
     }
     return unit;
+}
+
+/* Does the result run on from its first element to its last? */
+static bool move_is_dense(const move *m)
+{
+    int64_t step = m->bytes;
+    for (uint32_t i = m->count; i-- > 0; step *= m->size[i])
+        if (m->to[i] != step) return false;
+    return m->count > 0;
 }
 
 /* ---- records ---- */
@@ -352,23 +376,24 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
         if (!i64_mul(total, m->size[i], &total)) return too_large(e);
     if (total == 0) return SINTER_OK;
     move_order(m);
-    const uint32_t unit = move_unit(m), per = unit / m->bytes;
+    const uint32_t unit = move_unit(m), per = unit / m->bytes, last = m->count - 1;
     if (m->count > COPY_AXES) return too_large(e);
-    if (per > 1) {
-        const uint32_t last = m->count - 1;
+    j->is_dense = unit < 8 && total > 1 && move_is_dense(m) && m->size[last] <= INT32_MAX;
+    if (per > 1 && !j->is_dense) {
         m->size[last] /= per;
         m->from[last] = m->to[last] = unit;
         total /= per;
     }
-    move_largest_first(m);
+    if (!j->is_dense) move_largest_first(m);
     for (uint32_t i = 0; i < m->count; i++) {
         if (!set_div(&j->dim[i], i, m->size[i])) return too_large(e);
         j->src_step[i] = m->from[i];
         j->dst_step[i] = m->to[i];
     }
+    if (j->is_dense) j->inner = (small)m->size[last], j->piece = (uint8_t)unit;
     j->axes = (uint8_t)(m->count ? m->count : 1);
-    j->unit = (uint8_t)unit;
-    j->each = total >= 1 << 17 ? 4 : 1;
+    j->unit = (uint8_t)(j->is_dense ? m->bytes : unit);
+    j->each = (uint8_t)(j->is_dense ? 16 / m->bytes : total >= 1 << 17 ? 4 : 1);
     return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
 }
 
@@ -394,50 +419,153 @@ static sinter_status fill_split(env *e, const move *m, const view *in, const vie
     return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
 }
 
-static sinter_status bind_tile(env *e, move *m, cuda_record *r)
+/* ---- blocks that are turned over ---- */
+
+typedef struct block_plan {
+    int64_t size[MOVE_AXES];            /* of a block along each axis */
+    uint8_t kind[MOVE_AXES];            /* of the axis: OUTSIDE until the block reaches beyond one element of it */
+    uint8_t by_source[MOVE_AXES];       /* axes, innermost in the source first */
+    int64_t places[4], volume;          /* of each kind; of the block */
+} block_plan;
+enum { OUTSIDE, ALONG_X, ALONG_Y, ALONG_Z };
+
+/* The axis on which a block has to grow for longer runs, or UINT32_MAX; *run: elements that run on so far. */
+static uint32_t block_edge(const move *m, const block_plan *b, bool is_source, int64_t *run)
 {
+    *run = 1;
+    for (uint32_t i = 0; i < m->count; i++) {
+        const uint32_t axis = is_source ? b->by_source[i] : m->count - 1 - i;
+        if (is_source && m->from[axis] == 0) return UINT32_MAX; /* nothing runs on along what is repeated */
+        *run *= b->size[axis];
+        if (b->size[axis] < m->size[axis]) return axis;
+    }
+    return UINT32_MAX;
+}
+
+/* Twice as many elements along the axis, or all where few would be left. */
+static bool block_grow(const move *m, block_plan *b, uint32_t axis, uint8_t kind, int64_t most)
+{
+    const int64_t old = b->size[axis], all = m->size[axis];
+    if (b->kind[axis] != OUTSIDE) kind = b->kind[axis];
+    uint32_t axes = 0;
+    for (uint32_t i = 0; i < m->count; i++) axes += b->kind[i] == kind;
+    if (b->kind[axis] == OUTSIDE && axes == BLOCK_AXES) return false;
+    int64_t size = all <= 3 * old ? all : 2 * old;
+    if (b->volume / old * size > most) size = 2 * old < all ? 2 * old : all;
+    if (b->volume / old * size > most || b->places[kind] / old * size > BLOCK_PLACES) return false;
+    b->kind[axis] = kind;
+    b->size[axis] = size;
+    b->volume = b->volume / old * size;
+    b->places[kind] = b->places[kind] / old * size;
+    return true;
+}
+
+/* Grows the block to `most` elements, always on the side whose runs are shorter. */
+static void block_choose(const move *m, block_plan *b, int64_t most)
+{
+    *b = (block_plan){ .volume = 1, .places = { 1, 1, 1, 1 } };
+    for (uint32_t i = 0; i < m->count; i++) {
+        uint32_t k = i;
+        const int64_t own = m->from[i] == 0 ? INT64_MAX : llabs(m->from[i]);
+        for (; k > 0; k--) {
+            const int64_t last = m->from[b->by_source[k - 1]];
+            if ((last == 0 ? INT64_MAX : llabs(last)) <= own) break;
+            b->by_source[k] = b->by_source[k - 1];
+        }
+        b->by_source[k] = (uint8_t)i;
+        b->size[i] = 1;
+    }
+    const uint32_t last = m->count - 1;
+    if (m->count > 1 && m->from[last] == m->bytes && m->to[last] == m->bytes && m->size[last] <= BLOCK_SIDE / 2) {
+        b->kind[last] = ALONG_Z;
+        b->size[last] = b->places[ALONG_Z] = b->volume = m->size[last];
+    }
+    for (;;) {
+        int64_t in, out;
+        const uint32_t source = block_edge(m, b, true, &in), result = block_edge(m, b, false, &out);
+        const bool by_source = source != UINT32_MAX && (in <= out || result == UINT32_MAX);
+        if (by_source && block_grow(m, b, source, ALONG_X, most)) continue;
+        if (result != UINT32_MAX && block_grow(m, b, result, ALONG_Y, most)) continue;
+        if (by_source || source == UINT32_MAX || !block_grow(m, b, source, ALONG_X, most)) return;
+    }
+}
+
+/* Axes of one kind from the innermost on, as `is_source` counts. */
+static void fill_side(const move *m, const block_plan *b, uint8_t kind, bool is_source, struct block_side *s)
+{
+    s->count = 1;
+    s->inner = 1;
+    s->cut_axis = -1;
+    for (uint32_t i = 0; i < m->count; i++) {
+        const uint32_t axis = is_source ? b->by_source[i] : m->count - 1 - i;
+        if (b->kind[axis] != kind) continue;
+        s->dim[s->axes] = cuda_fast_div(b->size[axis]);
+        s->src_step[s->axes] = m->from[axis];
+        s->dst_step[s->axes++] = m->to[axis];
+        if (b->size[axis] < m->size[axis])
+            s->inner = s->count, s->cut = (small)b->size[axis], s->size = (small)m->size[axis];
+        s->count *= (small)b->size[axis];
+    }
+}
+
+/* Whole vectors along the innermost axis of x or y, and every other step a multiple of them. */
+static bool is_wide(const move *m, const block_plan *b, const struct block_side *s, uint8_t kind, const int64_t *step,
+                    int64_t first)
+{
+    const int64_t lanes = 16 / m->bytes;
+    if (!s->axes || first != m->bytes || s->dim[0].d % lanes) return false;
+    for (uint32_t i = 0, seen = 0; i < m->count; i++) {
+        if (b->kind[i] == ALONG_Z) return false;
+        if (b->kind[i] == kind && step[i] == first && !seen) {
+            if (m->size[i] % lanes) return false;
+            seen = 1;
+        } else if (step[i] % 16) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static sinter_status bind_block(env *e, move *m, uint32_t side, cuda_record *r)
+{
+    block_plan b;
     int64_t blocks = 1;
-    const uint32_t lanes = 16 / m->bytes;
     for (uint32_t i = 0; i < m->count; i++)
         if (m->size[i] == 0) return SINTER_OK;
     move_order(m);
-    uint32_t x = UINT32_MAX, y = UINT32_MAX;
-    for (uint32_t i = m->count; i-- > 0;) {
-        if (m->from[i] == m->bytes && x == UINT32_MAX) x = i;
-        if (m->to[i] == m->bytes && y == UINT32_MAX && x != i) y = i;
-    }
-    /* Degenerate shapes: any two axes will do. */
-    for (uint32_t i = m->count; i-- > 0;) {
-        if (x == UINT32_MAX && i != y) x = i;
-        else if (y == UINT32_MAX && i != x) y = i;
-    }
-    struct transpose_args *a;
-    TRY(cuda_launch_begin(e, r, 0, 1, 1, 1, TILE_BLOCK, TILE_SIDE * (TILE_SIDE * m->bytes + 4), sizeof *a, &a));
-    a->x = a->y = 1;
-    a->is_wide_in = x != UINT32_MAX && m->from[x] == m->bytes && m->align_in == 16 && m->size[x] % lanes == 0 &&
-                    m->offset_in % 16 == 0;
-    a->is_wide_out = y != UINT32_MAX && m->to[y] == m->bytes && m->align_out == 16 && m->size[y] % lanes == 0;
+    block_choose(m, &b, (int64_t)side * side);
+    const int64_t nx = b.places[ALONG_X], ny = b.places[ALONG_Y], nz = b.places[ALONG_Z];
+    const int64_t pitch = (((nx * nz * m->bytes + 3) / 4) | 1) * 4; /* an odd number of words: neighbours in other banks */
+    struct block_args *a;
+    TRY(cuda_launch_begin(e, r, 0, 1, 1, 1, BLOCK_THREADS, (uint32_t)(16 * (nx + ny) + ny * pitch), sizeof *a, &a));
+    fill_side(m, &b, ALONG_X, true, &a->x);
+    fill_side(m, &b, ALONG_Y, false, &a->y);
     for (uint32_t i = 0; i < m->count; i++) {
         if (m->size[i] > INT32_MAX) return too_large(e);
-        if (i != x && m->from[i] % 16) a->is_wide_in = 0;
-        if (i != y && m->to[i] % 16) a->is_wide_out = 0;
-        if (i == x) a->x = (small)m->size[i], a->src_x = m->from[i], a->dst_x = m->to[i];
-        else if (i == y) a->y = (small)m->size[i], a->src_y = m->from[i], a->dst_y = m->to[i];
-        else if (a->axes == COPY_AXES || !i64_mul(blocks, m->size[i], &blocks)) return too_large(e);
-        else {
-            a->dim[a->axes] = cuda_fast_div(m->size[i]);
-            a->src_step[a->axes] = m->from[i];
-            a->dst_step[a->axes++] = m->to[i];
-        }
+        const int64_t count = cuda_ceil_div(m->size[i], b.size[i]);
+        if (count == 1) continue;
+        if (a->axes == COPY_AXES || !i64_mul(blocks, count, &blocks)) return too_large(e);
+        if (b.kind[i] == ALONG_X) a->x.cut_axis = a->axes;
+        if (b.kind[i] == ALONG_Y) a->y.cut_axis = a->axes;
+        a->dim[a->axes] = cuda_fast_div(count);
+        a->src_step[a->axes] = m->from[i] * b.size[i];
+        a->dst_step[a->axes++] = m->to[i] * b.size[i];
     }
-    const int64_t tiles_x = cuda_ceil_div(a->x, TILE_SIDE), tiles_y = cuda_ceil_div(a->y, TILE_SIDE);
-    a->tiles_x = cuda_fast_div(tiles_x);
-    a->tiles_y = cuda_fast_div(tiles_y);
-    if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
-        return too_large(e);
+    if (blocks > INT32_MAX) return too_large(e);
+    const int64_t lanes = 16 / m->bytes;
+    a->z = cuda_fast_div(nz);
+    a->row_in = cuda_fast_div(nx * nz);
+    a->row_out = cuda_fast_div(ny * nz);
+    a->row_in_vectors = cuda_fast_div(nx / lanes);
+    a->row_out_vectors = cuda_fast_div(ny / lanes);
+    a->pitch = (small)pitch;
+    a->total = (small)b.volume;
+    a->vectors_in = a->vectors_out = (small)(b.volume / lanes);
+    a->is_wide_in = is_wide(m, &b, &a->x, ALONG_X, m->from, a->x.src_step[0]);
+    a->is_wide_out = is_wide(m, &b, &a->y, ALONG_Y, m->to, a->y.dst_step[0]);
     cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
-    cuda_patch_add(r, a, offsetof(struct transpose_args, src), PATCH_IN, 0, m->offset_in);
-    cuda_patch_add(r, a, offsetof(struct transpose_args, dst), PATCH_OUT, 0, m->offset_out);
+    cuda_patch_add(r, a, offsetof(struct block_args, src), PATCH_IN, 0, m->offset_in);
+    cuda_patch_add(r, a, offsetof(struct block_args, dst), PATCH_OUT, 0, m->offset_out);
     return SINTER_OK;
 }
 
@@ -448,12 +576,12 @@ void copy_code(cuda_code *c)
     cuda_code_define(c, "JOBS", 1);
 }
 
-sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32_t index, const problem_operand *from,
-                          const problem_operand *to, const view *src, const view *dst)
+sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32_t index, sinter_dtype type,
+                          const view *src, const view *dst)
 {
     move m;
     int64_t blocks = 0;
-    move_begin(&m, from, to);
+    move_begin(&m, type);
     TRY(move_same(e, &m, dst->rank, src, dst));
     struct copy_job *job;
     TRY(cuda_launch_begin(e, r, index_of_code, 1, 1, 1, COPY_BLOCK, 0, sizeof *job, &job));
@@ -501,7 +629,7 @@ static sinter_status bind_concat(env *e, const problem *p, const attrs_concat *a
     for (uint32_t k = 0; k < p->count_in; k++) {
         view part = *out;
         move m;
-        move_begin(&m, &p->in[k], &p->out[0]);
+        move_begin(&m, p->out[0].dtype);
         if (in[k].rank != out->rank) return FAIL(e, INVALID_ARG, "concat: input %u has another rank", k);
         part.dim[a->axis] = in[k].dim[a->axis];
         m.offset_out = at * out->stride[a->axis] * m.bytes;
@@ -575,7 +703,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     int64_t blocks = 0;
     for (uint32_t i = 0; i < out->rank && (p->op == OP_slice || p->op == OP_tile); i++)
         if (out->dim[i] > INT32_MAX) return too_large(e);
-    move_begin(&m, &p->in[0], &p->out[0]);
+    move_begin(&m, p->out[0].dtype);
     bool is_split = false;
     if (p->op == OP_reshape) {
         if (view_count(&in[0]) != view_count(&out[0]))
@@ -587,7 +715,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         TRY(move_of(e, p, attrs, in, out, &m));
     }
     if (is_rows(p)) return bind_rows(e, p, attrs, in, out, r);
-    if (t->at[0]) return bind_tile(e, &m, r);
+    if (t->at[0]) return bind_block(e, &m, t->at[0], r);
     struct copy_job *job;
     TRY(cuda_launch_begin(e, r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0, jobs_of(p) * sizeof *job, &job));
     for (uint32_t i = 0; i < jobs_of(p); i++) job[i].axes = job[i].unit = job[i].each = 1;
@@ -603,4 +731,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return SINTER_OK;
 }
 
-CUDA_ROW(cuda_copy, 1, reject, , .out_strides = STRIDES_ANY);
+CUDA_ROW(cuda_copy, 2, reject, , .out_strides = STRIDES_ANY);

@@ -23,6 +23,12 @@ static const tactic_field fields[] = {
 };
 enum { MAP_BLOCK = 128 };
 
+/* Are a few instructions enough for an element? */
+static bool is_light(map_kind map)
+{
+    return (map >= MAP_PAD && map <= MAP_MAKE) || map == MAP_RESIZE;
+}
+
 static const char *plan_of(const problem *p, map_plan *m)
 {
     if (p->prologue) return "it has a prologue";
@@ -44,17 +50,20 @@ static const char *plan_of(const problem *p, map_plan *m)
     why = space_init(p, p->epilogue, false, as_bits, &m->s);
     if (why) return why;
     if (m->s.rank == 0 && m->map != MAP_GATHER && m->map != MAP_PAD && m->map != MAP_GATHER_ND) return "a scalar";
-    /* The vector: as wide as the results, the operands of the program and operand 0 allow. */
-    m->width = 1;
-    if (m->inner_in == UINT8_MAX) return NULL;
     const problem_operand *x = &p->in[0];
     uint32_t widest, narrowest;
-    if (cuda_operand_inner(x) != m->inner_in) return NULL;
     space_sizes(&m->s, &widest, &narrowest);
-    const uint32_t own = sinter_dtype_bits(x->dtype) / 8;
-    uint32_t most = 16 / (own > widest ? own : widest);
-    most = space_vector(&m->s, most);
-    m->width = (uint8_t)cuda_operand_vector(x, most);
+    m->is_straight = m->inner_in != UINT8_MAX && cuda_operand_inner(x) == m->inner_in;
+    m->width = m->vector = 1;
+    if (m->is_straight) {
+        /* As wide as the results, the operands of the program and operand 0 allow. */
+        const uint32_t own = sinter_dtype_bits(x->dtype) / 8;
+        m->width = m->vector = (uint8_t)cuda_operand_vector(x, space_vector(&m->s, 16 / (own > widest ? own : widest)));
+    } else if (m->s.rank && is_light(m->map)) {
+        /* Elements one by one, but what they share is computed once, and they are stored together. */
+        m->width = (uint8_t)(widest > 2 ? 16 / widest : 8);
+        m->vector = (uint8_t)space_vector(&m->s, m->width);
+    }
     return NULL;
 }
 
@@ -83,12 +92,14 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     map_plan m;
     if (plan_of(p, &m)) return;
     const double count = (double)space_count(&m.s), lanes = (double)(t->units ? t->units : 1) * 512;
-    uint32_t width = m.width;
+    uint32_t width = m.vector, seen = 0;
     /* Narrower where a few threads would do it all. */
     while (width > 1 && count / width < lanes && sinter_dtype_bits(p->in[0].dtype) / 8 * width > 4) width /= 2;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        const map_tactic own = { .width = (uint8_t)(pass ? m.width : width), .trigger = 2 };
-        if (pass && own.width == width) break;
+    const uint32_t widths[] = { width, m.vector, m.width, m.is_straight ? width : 1 };
+    for (uint32_t i = 0; i < COUNT_OF(widths); i++) {
+        const map_tactic own = { .width = (uint8_t)widths[i], .trigger = 2 };
+        if (seen & widths[i]) continue;
+        seen |= widths[i];
         tactic_put(out, &own);
     }
     const map_tactic at_once = { .width = (uint8_t)width, .trigger = 1 };
@@ -122,7 +133,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     /* Several narrow elements are read as one. */
     const double words = p->count_in ? t->at[0] * sinter_dtype_bits(p->in[0].dtype) / 32.0 : 1;
     const double serial = each * 8 * (threads < lanes && words > 1 ? words : 1);
-    return cuda_cost_ns(target, bytes * 1.2, count * each * 12) + serial;
+    const double shared = m.is_straight ? 1 : 0.5 + 0.5 / t->at[0]; /* of the work on an element */
+    return cuda_cost_ns(target, bytes * 1.2, count * each * 12 * shared) + serial +
+           (t->at[0] > m.vector ? cuda_cost_ns(target, bytes * 0.5, 0) : 0);
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -134,6 +147,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     c->entry = "map";
     cuda_code_define(c, "MAP", m.map);
     cuda_code_define(c, "WIDTH", t->at[0]);
+    cuda_code_define(c, "STRAIGHT", m.is_straight);
     cuda_code_define(c, "TRIGGER", t->at[1]);
     cuda_code_define(c, "EVEN", space_is_even(&m.s, t->at[0]));
     cuda_code_define(c, "WIDE", space_is_wide(&m.s, t->at[0]));
@@ -153,7 +167,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
                     "#define IN%u_GET emit_get_%s\n"
                     "#define IN%u_VECTOR %u\n"
                     "typedef %s in%u_t;\n",
-                    i, sinter_dtype_bits(own) / 8, i, sinter_dtype_name(own), i, i == 0 ? t->at[0] : 1,
+                    i, sinter_dtype_bits(own) / 8, i, sinter_dtype_name(own), i, i == 0 && m.is_straight ? t->at[0] : 1,
                     emit_carrier(own), i);
     }
     map_text(p, &m, c->generated);
@@ -212,4 +226,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &m.s, in, out, r);
 }
 
-CUDA_ROW(cuda_each, 2, reject, , .out_strides = STRIDES_ANY, .lets_in = lets_in);
+CUDA_ROW(cuda_each, 3, reject, , .out_strides = STRIDES_ANY, .lets_in = lets_in);

@@ -7,6 +7,7 @@
 #include "device_args.h"
 
 #define COPY_AXES 16
+#define BLOCK_AXES 4
 
 struct copy_job {
     address         src, dst;
@@ -14,8 +15,10 @@ struct copy_job {
     struct fast_div dim[COPY_AXES];
     struct fast_div src_dim[COPY_AXES]; /* where is_split: the source has axes of its own, in the same order */
     wide            total;              /* units */
-    tiny            axes, src_axes, is_split;
-    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1 or 4 */
+    small           inner;              /* where is_dense: units of the innermost axis */
+    tiny            piece;              /* and the bytes that all of the source but its first address is a multiple of */
+    tiny            axes, src_axes, is_split, is_dense; /* dense: the result runs on from unit to unit */
+    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1, 4, or 16 bytes where is_dense */
 };
 
 /* A part of a concatenation: rows of units, dense on both sides. */
@@ -27,13 +30,22 @@ struct copy_part {
     small           unit, each;
 };
 
-struct transpose_args {
-    address         src, dst;
-    wide            src_x, src_y, dst_x, dst_y;     /* steps: x is the innermost axis of the source, y the result's */
-    wide            src_step[COPY_AXES], dst_step[COPY_AXES];
-    struct fast_div dim[COPY_AXES];                 /* of the other axes */
-    struct fast_div tiles_x, tiles_y;
-    small           x, y, axes, is_wide_in, is_wide_out;
+/* Axes of a block from the innermost on, in the order of one of its sides. The outermost may be cut: then `cut` elements
+ * of its `size` are in a block, and `inner` places are in each. */
+struct block_side {
+    wide            src_step[BLOCK_AXES], dst_step[BLOCK_AXES];
+    struct fast_div dim[BLOCK_AXES];
+    small           axes, count;                    /* places in a block */
+    small           cut_axis, cut, size, inner;     /* which axis of the grid counts the cuts; -1: none */
+};
+
+struct block_args {
+    address           src, dst;
+    wide              src_step[COPY_AXES], dst_step[COPY_AXES];   /* of the grid: from block to block */
+    struct fast_div   dim[COPY_AXES];
+    struct block_side x, y;
+    struct fast_div   z, row_in, row_out, row_in_vectors, row_out_vectors;
+    small             axes, pitch, total, vectors_in, vectors_out, is_wide_in, is_wide_out;
 };
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.cu - results whose elements are computed one by one, or WIDTH at once along the innermost axis of the result.
  *
- * EVEN: rows are whole vectors. MAP names the loader, which says what the anchor's value is at coordinates c (by axes of the result); the epilogue
- * and the store follow. The generated text has, beside the epilogue, MAP_ORDER (the axes of the result from outermost to
- * innermost) and for each operand k of the anchor INk_SIZE, INk_GET, INk_VECTOR and its carrier ink_t. */
+ * EVEN: rows are whole vectors. STRAIGHT: a vector of the result is one of operand 0; else its elements are computed one
+ * by one, and only what they share once. MAP names the loader, which says what the anchor's value is at coordinates c (by
+ * axes of the result); the epilogue and the store follow. The generated text has, beside the epilogue, MAP_ORDER (the
+ * axes of the result from outermost to innermost) and for each operand k of the anchor INk_SIZE, INk_GET, INk_VECTOR and
+ * its carrier ink_t. */
 #include "prelude.cuh"
 #include "generated.cuh"
 #include "emit.cuh"
@@ -109,7 +111,17 @@ KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_
     grid_wait();
     if (t >= (vector_id)p.total) return;
     epi_acc v[WIDTH];
+#if STRAIGHT || WIDTH == 1
     map_value<WIDTH>(p, c, n, v);
+#else
+#pragma unroll
+    for (int k = 0; k < WIDTH; k++) {
+        epi_acc own[1] = {};
+        c[INNER] = i + k;
+        if (k < n) map_value<1>(p, c, 1, own);
+        v[k] = own[0];
+    }
+#endif
     if (TRIGGER == 2) grid_trigger();
     epi_run(a, row, i, n, v);
 }

@@ -2,10 +2,11 @@
 /* map_deform.cuh - deformable convolution, one result a thread: x, w, offsets, bias or absent, mask or absent.
  * k: strides, paddings before, dilations, groups, groups of offsets. */
 
-DEVICE map_real deform_pixel(const map_args &p, i64 base, i32 row, i32 column)
+/* A pixel with its weight. One of weight 0 is left out, whatever it is. */
+DEVICE map_real deform_pixel(const map_args &p, i64 base, i32 row, i32 column, map_real weight)
 {
-    if (row < 0 || row >= p.in_dim[0][2] || column < 0 || column >= p.in_dim[0][3]) return 0;
-    return (map_real)in0_at(p, base + row * p.in_step[0][2] + column * p.in_step[0][3]);
+    if (weight == 0 || row < 0 || row >= p.in_dim[0][2] || column < 0 || column >= p.in_dim[0][3]) return 0;
+    return weight * (map_real)in0_at(p, base + row * p.in_step[0][2] + column * p.in_step[0][3]);
 }
 
 DEVICE map_real deform_sample(const map_args &p, i64 base, double row, double column)
@@ -13,8 +14,8 @@ DEVICE map_real deform_sample(const map_args &p, i64 base, double row, double co
     if (!(row > -1 && row < p.in_dim[0][2] && column > -1 && column < p.in_dim[0][3])) return 0;
     const i32 r = (i32)floor(row), s = (i32)floor(column);
     const map_real fr = (map_real)(row - r), fs = (map_real)(column - s);
-    return (1 - fr) * ((1 - fs) * deform_pixel(p, base, r, s) + fs * deform_pixel(p, base, r, s + 1)) +
-           fr * ((1 - fs) * deform_pixel(p, base, r + 1, s) + fs * deform_pixel(p, base, r + 1, s + 1));
+    return deform_pixel(p, base, r, s, (1 - fr) * (1 - fs)) + deform_pixel(p, base, r, s + 1, (1 - fr) * fs) +
+           deform_pixel(p, base, r + 1, s, fr * (1 - fs)) + deform_pixel(p, base, r + 1, s + 1, fr * fs);
 }
 
 template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], i32 n, epi_acc (&v)[V])
