@@ -226,4 +226,4 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return space_bind(e, &m.s, in, out, r);
 }
 
-CUDA_ROW(cuda_each, 3, reject, , .out_strides = STRIDES_ANY, .lets_in = lets_in);
+CUDA_ROW(cuda_each, 2, reject, , .out_strides = STRIDES_ANY, .lets_in = lets_in);

@@ -148,18 +148,14 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
             REJECT_UNLESS(is_static(w->dim[i]), "the weight's size is not fixed");
         s->b_kind = MMA_B_PACKED;
     } else {
-        REJECT_UNLESS(cuda_operand_vector(w, s->chunk) == s->chunk,
-                      "rows of the right factor are not of whole 16 bytes");
         const uint32_t inner = cuda_operand_inner(w);
         if (inner == s->d.w_k) s->b_kind = MMA_B_NK;
         else if (inner == s->d.w_n && s->element == 2) s->b_kind = MMA_B_KN;
         else
             return "the right factor has no adjacent elements that the tensor cores "
                    "take";
-        /* Of rows of k none is read beyond the last; along k whole chunks are. */
-        REJECT_UNLESS(s->b_kind == MMA_B_KN || s->a_vec == s->chunk, "rows along k are not of whole 16 bytes");
-        REJECT_UNLESS(s->b_kind == MMA_B_NK || (is_static(n) ? n.max : n.divisor) % s->chunk == 0,
-                      "columns are not of whole 16 bytes");
+        const dim_range run = s->b_kind == MMA_B_NK ? k : n;
+        s->b_vec = (uint8_t)cuda_power_in(is_static(run) ? run.max : run.divisor, cuda_operand_vector(w, s->chunk));
     }
     s->rows = s->batch = 1;
     for (uint32_t i = 0; i + 1 < y->rank; i++) {
@@ -303,6 +299,7 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "GROUPED", s.is_grouped);
     cuda_code_define(c, "TRANSPOSED", s.is_transposed);
     cuda_code_define(c, "B_KIND", s.b_kind);
+    cuda_code_define(c, "B_VEC", s.b_vec);
     cuda_code_define(c, "HAS_ZERO_X", s.d.zero_x > 0);
     cuda_code_define(c, "HAS_ZERO_W", s.d.zero_w > 0);
     cuda_code_define(c, "VEC", m.split_log ? 4 : 8);

@@ -11,7 +11,7 @@
 typedef struct mma_shape {
     product d;
     uint8_t type, element, chunk;       /* MMA_F16 …; bytes of an element; elements in 16 bytes */
-    uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
+    uint8_t a_vec, b_vec, b_kind;       /* elements of X and W read at once; MMA_B_PACKED … */
     uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
     bool    is_conv, is_grouped;
     bool    is_transposed;              /* `batch` are phases; inner, outer, run, k: the most of any */

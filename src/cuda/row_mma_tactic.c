@@ -76,6 +76,13 @@ static double divided(double a, double b)
     return (double)whole < a / b ? (double)whole + 1 : (double)whole;
 }
 
+/* Clocks that a row of 128 bytes takes beyond its bytes where it is read in pieces of `vec` elements. Those under four
+ * bytes go through registers, a few a clock. */
+static double pieces(const mma_shape *s, uint32_t vec)
+{
+    return vec < s->chunk ? 8.0 * (s->chunk / vec) / (vec * s->element < 4 ? 2.7 : 64) : 0;
+}
+
 static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
 {
     const mma_tile *x = &tiles[t->tile];
@@ -98,9 +105,7 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     double step = math > local ? math : local;
     if (far > step) step = far;
     step = (step + 30) / m->ghz;
-    /* Pieces under four bytes go through registers, a few a clock. */
-    const bool is_gathered = s->a_vec * s->element < 4;
-    if (s->a_vec < s->chunk) step += x->bm * 8.0 * (s->chunk / s->a_vec) / (is_gathered ? 2.7 : 64) / m->ghz;
+    step += (x->bm * pieces(s, s->a_vec) + (s->b_vec ? x->bn * pieces(s, s->b_vec) : 0)) / m->ghz;
     double late = 0; /* before the first step */
     if (s->pro_ops) step += x->bm * 128.0 / s->element * (s->pro_ops + 3) / 128 * 0.8 / m->ghz;
     double busy = step * together;
@@ -142,6 +147,7 @@ static bool is_tile_wanted(const mma_shape *s, const mma_tile *x)
 {
     if (s->b_kind == MMA_B_KN && x->bn < 64) return false;
     if (s->a_vec < s->chunk && x->bm > 128) return false;
+    if (s->b_vec && s->b_vec < s->chunk && x->bn > 128) return false;
     if (x->bm > 16 && s->rows <= x->bm / 2) return false;
     return x->bn <= 32 || s->cols > x->bn / 2;
 }

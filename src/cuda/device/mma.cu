@@ -13,7 +13,7 @@
  *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; TRANSPOSED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90
+ * GROUPED; TRANSPOSED; PROLOGUE; B_KIND, B_VEC (elements of W read at once where it is not packed); VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90
  * RING (slots are filled again), below it STAGES.
  *
  * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
@@ -155,6 +155,10 @@ DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
 
 /* ---- W into shared memory ---- */
 
+constexpr bool W_STORED = B_KIND != MMA_B_PACKED && B_VEC * ELEMENT < 4;
+/* How often a thread arrives at the barrier of a slot: for what it stored, and for its copies. */
+[[maybe_unused]] constexpr i32 ARRIVALS = B_KIND != MMA_B_PACKED && (PROLOGUE || IS_STORED != W_STORED) ? 2 : 1;
+
 DEVICE const u8 *w_matrix(const mma_args &a, const place &p)
 {
     const u8 *base = (const u8 *)a.w;
@@ -179,29 +183,49 @@ DEVICE const u8 *w_begin(const mma_args &a, const place &p)
     return base;
 }
 
+#if B_KIND != MMA_B_PACKED
+/* 16 bytes of W, of which the first `count` elements are there; the others are zero. */
+DEVICE void w_chunk(u32 to, const u8 *from, i32 count)
+{
+    constexpr i32 PARTS = CHUNK / B_VEC, BYTES = B_VEC * ELEMENT;
+    const u32 at = shared_address(shared_base()) + to;
+    if constexpr (PARTS == 1) {
+        copy_async16(at, from, count > 0);
+    } else if constexpr (!W_STORED) {
+#pragma unroll
+        for (i32 v = 0; v < PARTS; v++) copy_async<BYTES>(at + v * BYTES, from + v * BYTES, v * B_VEC < count);
+    } else {
+        u32 w[4] = {};
+#pragma unroll
+        for (i32 v = 0; v < 8; v++)
+            if (v < count) w[v >> 1] |= (u32)((const u16 *)from)[v] << 16 * (v & 1);
+        *(u32x4 *)(shared_base() + to) = u32x4{ w[0], w[1], w[2], w[3] };
+    }
+}
+#endif
+
 #if SM < 90 || B_KIND != MMA_B_PACKED
 /* By all threads: where there are no bulk copies, or W is not packed. */
 DEVICE void w_load(const mma_args &a, const place &p, const u8 *w, i32 step, u32 to)
 {
     const i32 t = (i32)threadIdx.x, chunk = t & 7, first = t >> 3;
-    const u32 base = shared_address(shared_base()) + to;
 #pragma unroll
     for (i32 j = 0; j < (BN + PASS - 1) / PASS; j++) {
         const i32 row = first + j * PASS;
         if (BN % PASS && row >= BN) continue;
 #if B_KIND == MMA_B_PACKED
-        copy_async16(base + row * MMA_STEP_BYTES + chunk * 16,
+        copy_async16(shared_address(shared_base()) + to + row * MMA_STEP_BYTES + chunk * 16,
                      w + (i64)step * B_BYTES + row * MMA_STEP_BYTES + chunk * 16, true);
 #elif B_KIND == MMA_B_NK
         const i32 q = step * 8 + chunk;
-        copy_async16(base + row * MMA_STEP_BYTES + ((u32)(chunk ^ (row & 7)) << 4), w + row * a.w_pitch + (i64)q * 16,
-                     q < a.chunks && p.n0 + row < a.cols);
+        w_chunk(to + row * MMA_STEP_BYTES + ((u32)(chunk ^ (row & 7)) << 4), w + row * a.w_pitch + (i64)q * 16,
+                p.n0 + row < a.cols ? (i32)a.channel_div.d - q * CHUNK : 0);
 #else
         /* Panels of 64 columns, each of 64 rows of k. */
         const i32 panel = row >> 6, k = row & 63, at = panel * 64 + chunk * 8;
-        copy_async16(base + row * MMA_STEP_BYTES + ((u32)(chunk ^ (k & 7)) << 4),
-                     w + (i64)(step * 64 + k) * a.w_pitch + at * ELEMENT,
-                     step * 64 + k < (i32)a.channel_div.d && p.n0 + at < a.cols);
+        w_chunk(to + row * MMA_STEP_BYTES + ((u32)(chunk ^ (k & 7)) << 4),
+                w + (i64)(step * 64 + k) * a.w_pitch + at * ELEMENT,
+                step * 64 + k < (i32)a.channel_div.d ? a.cols - p.n0 - at : 0);
 #endif
     }
 }
@@ -413,7 +437,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #endif
         /* Full when every thread's copies have arrived, and the bytes of a bulk copy; what a thread stored by itself
          * arrives apart from its copies. */
-        barrier_init(bars + 8 * t, B_KIND == MMA_B_PACKED ? THREADS + 1 : IS_STORED ? 2 * THREADS : THREADS);
+        barrier_init(bars + 8 * t, ARRIVALS * THREADS + (B_KIND == MMA_B_PACKED));
         barrier_init_fence();
     }
 #endif
@@ -438,7 +462,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if B_KIND != MMA_B_PACKED
     const auto w_fill = [&](i32 step, i32 slot) {
         w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
-        barrier_arrive_copies(bars + 8 * slot);
+        if constexpr (W_STORED) barrier_arrive(bars + 8 * slot);
+        else barrier_arrive_copies(bars + 8 * slot);
     };
     for (i32 i = 0; i < filled; i++) w_fill(i, i);
 #endif
@@ -473,8 +498,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if B_KIND != MMA_B_PACKED
         w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
 #endif
-        if constexpr (IS_STORED) barrier_arrive(bars + 8 * slot);
-        if constexpr (!IS_STORED || B_KIND != MMA_B_PACKED) barrier_arrive_copies(bars + 8 * slot);
+        if constexpr (IS_STORED || W_STORED) barrier_arrive(bars + 8 * slot);
+        if constexpr (!IS_STORED || (B_KIND != MMA_B_PACKED && !W_STORED)) barrier_arrive_copies(bars + 8 * slot);
     };
 #pragma unroll 2
     for (i32 i = 0; i < filled; i++) fill(i, i);
