@@ -156,6 +156,13 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return ns + side * side * 0.2 * (blocks < lanes ? 1 : blocks / lanes * 0.1 + 0.9);
 }
 
+void copy_code(cuda_code *c)
+{
+    c->source = "copy.cu";
+    c->entry = "copy";
+    cuda_code_define(c, "JOBS", 1);
+}
+
 static uint32_t jobs_of(const problem *p)
 {
     const uint32_t count = p->op == OP_concat ? p->count_in : 1;
@@ -173,8 +180,10 @@ static uint32_t parts_of(const problem *p)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    if (index) return false;
-    if (t->at[0]) {
+    if (index > (t->at[0] ? 1u : 0u)) return false;
+    if (index) {
+        copy_code(c);
+    } else if (t->at[0]) {
         c->source = "transpose.cu";
         c->entry = "transpose";
         cuda_code_define(c, "SIZE", sinter_dtype_bits(p->out[0].dtype) / 8);
@@ -451,7 +460,8 @@ static bool block_grow(const move *m, block_plan *b, uint32_t axis, uint8_t kind
     for (uint32_t i = 0; i < m->count; i++) axes += b->kind[i] == kind;
     if (b->kind[axis] == OUTSIDE && axes == BLOCK_AXES) return false;
     int64_t size = all <= 3 * old ? all : 2 * old;
-    if (b->volume / old * size > most) size = 2 * old < all ? 2 * old : all;
+    if (size == all && b->volume / old * size <= most + most / 4) most += most / 4; /* rather than leave a few over */
+    else if (b->volume / old * size > most) size = 2 * old < all ? 2 * old : all;
     if (b->volume / old * size > most || b->places[kind] / old * size > BLOCK_PLACES) return false;
     b->kind[axis] = kind;
     b->size[axis] = size;
@@ -526,13 +536,26 @@ static bool is_wide(const move *m, const block_plan *b, const struct block_side 
     return true;
 }
 
+/* Threads that stand along a row of so many: a power of two that wastes less than half of them, 32 at most. */
+static small threads_log(int64_t row)
+{
+    small log = 0;
+    while (log < 5 && 1 << log < row) log++;
+    return log;
+}
+
+/* Only now is it known along which axes the source is repeated: without those, both sides may run on together. */
+static bool runs_together(const move *m)
+{
+    const uint32_t last = m->count - 1;
+    return m->count == 0 || m->from[last] == 0 ||
+           (m->from[last] == m->bytes && m->to[last] == m->bytes && m->size[last] * m->bytes >= RUN_BYTES);
+}
+
 static sinter_status bind_block(env *e, move *m, uint32_t side, cuda_record *r)
 {
     block_plan b;
     int64_t blocks = 1;
-    for (uint32_t i = 0; i < m->count; i++)
-        if (m->size[i] == 0) return SINTER_OK;
-    move_order(m);
     block_choose(m, &b, (int64_t)side * side);
     const int64_t nx = b.places[ALONG_X], ny = b.places[ALONG_Y], nz = b.places[ALONG_Z];
     const int64_t pitch = (((nx * nz * m->bytes + 3) / 4) | 1) * 4; /* an odd number of words: neighbours in other banks */
@@ -554,26 +577,17 @@ static sinter_status bind_block(env *e, move *m, uint32_t side, cuda_record *r)
     if (blocks > INT32_MAX) return too_large(e);
     const int64_t lanes = 16 / m->bytes;
     a->z = cuda_fast_div(nz);
-    a->row_in = cuda_fast_div(nx * nz);
-    a->row_out = cuda_fast_div(ny * nz);
-    a->row_in_vectors = cuda_fast_div(nx / lanes);
-    a->row_out_vectors = cuda_fast_div(ny / lanes);
     a->pitch = (small)pitch;
-    a->total = (small)b.volume;
-    a->vectors_in = a->vectors_out = (small)(b.volume / lanes);
+    a->in_log = threads_log(nx * nz);
+    a->out_log = threads_log(ny * nz);
+    a->in_vector_log = threads_log(nx / lanes);
+    a->out_vector_log = threads_log(ny / lanes);
     a->is_wide_in = is_wide(m, &b, &a->x, ALONG_X, m->from, a->x.src_step[0]);
     a->is_wide_out = is_wide(m, &b, &a->y, ALONG_Y, m->to, a->y.dst_step[0]);
     cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
     cuda_patch_add(r, a, offsetof(struct block_args, src), PATCH_IN, 0, m->offset_in);
     cuda_patch_add(r, a, offsetof(struct block_args, dst), PATCH_OUT, 0, m->offset_out);
     return SINTER_OK;
-}
-
-void copy_code(cuda_code *c)
-{
-    c->source = "copy.cu";
-    c->entry = "copy";
-    cuda_code_define(c, "JOBS", 1);
 }
 
 sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32_t index, sinter_dtype type,
@@ -715,9 +729,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         TRY(move_of(e, p, attrs, in, out, &m));
     }
     if (is_rows(p)) return bind_rows(e, p, attrs, in, out, r);
-    if (t->at[0]) return bind_block(e, &m, t->at[0], r);
+    if (t->at[0]) {
+        for (uint32_t i = 0; i < m.count; i++)
+            if (m.size[i] == 0) return SINTER_OK;
+        move_order(&m);
+        if (!runs_together(&m)) return bind_block(e, &m, t->at[0], r);
+    }
     struct copy_job *job;
-    TRY(cuda_launch_begin(e, r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0, jobs_of(p) * sizeof *job, &job));
+    TRY(cuda_launch_begin(e, r, t->at[0] ? 1 : 0, 1, jobs_of(p), 1, COPY_BLOCK, 0, jobs_of(p) * sizeof *job, &job));
     for (uint32_t i = 0; i < jobs_of(p); i++) job[i].axes = job[i].unit = job[i].each = 1;
     if (p->op == OP_concat) {
         TRY(bind_concat(e, p, attrs, in, out, job, &blocks, r));

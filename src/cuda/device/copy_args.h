@@ -44,8 +44,9 @@ struct block_args {
     wide              src_step[COPY_AXES], dst_step[COPY_AXES];   /* of the grid: from block to block */
     struct fast_div   dim[COPY_AXES];
     struct block_side x, y;
-    struct fast_div   z, row_in, row_out, row_in_vectors, row_out_vectors;
-    small             axes, pitch, total, vectors_in, vectors_out, is_wide_in, is_wide_out;
+    struct fast_div   z;
+    small             axes, pitch, is_wide_in, is_wide_out;
+    small             in_log, out_log, in_vector_log, out_vector_log;   /* of the threads along a row */
 };
 
 #endif

@@ -62,65 +62,60 @@ KERNEL void transpose(const __grid_constant__ block_args p)
     fill_table(p.y, src_y, dst_y);
     sync_block();
     grid_wait();
+    const i32 t = threadIdx.x;
     if (p.is_wide_in && !((u64)src & 15)) {
-        for (i32 t = threadIdx.x; t < p.vectors_in; t += 256 * BATCH) {
-            u32x4 v[BATCH];
-            u32 *to[BATCH];
+        const i32 rows = 256 >> p.in_vector_log;
+        for (i32 x = (t & ((1 << p.in_vector_log) - 1)) * EACH; x < left_x; x += EACH << p.in_vector_log)
+            for (i32 y0 = t >> p.in_vector_log; y0 < left_y; y0 += rows * BATCH) {
+                u32x4 v[BATCH];
 #pragma unroll
-            for (int u = 0; u < BATCH; u++) {
-                i32 y, x;
-                to[u] = nullptr;
-                divmod_fast(t + u * 256, p.row_in_vectors, y, x);
-                x *= EACH;
-                if (y >= left_y || x >= left_x) continue;
-                to[u] = (u32 *)(block + y * p.pitch + x * SIZE);
-                v[u] = *(const u32x4 *)(src + src_y[y] + src_x[x]);
+                for (int u = 0; u < BATCH; u++)
+                    if (y0 + u * rows < left_y) v[u] = *(const u32x4 *)(src + src_y[y0 + u * rows] + src_x[x]);
+#pragma unroll
+                for (int u = 0; u < BATCH; u++) {
+                    u32 *const to = (u32 *)(block + (y0 + u * rows) * p.pitch + x * SIZE);
+                    if (y0 + u * rows < left_y) to[0] = v[u].x, to[1] = v[u].y, to[2] = v[u].z, to[3] = v[u].w;
+                }
             }
-#pragma unroll
-            for (int u = 0; u < BATCH; u++)
-                if (to[u]) to[u][0] = v[u].x, to[u][1] = v[u].y, to[u][2] = v[u].z, to[u][3] = v[u].w;
-        }
     } else {
-        for (i32 t = threadIdx.x; t < p.total; t += 256 * BATCH) {
-            u32 w[BATCH][EMIT_WORDS(SIZE, 1)] = {};
-            u8 *to[BATCH];
+        const i32 rows = 256 >> p.in_log;
+        for (i32 at = t & ((1 << p.in_log) - 1); at < left_x * nz; at += 1 << p.in_log) {
+            i32 x, z;
+            divmod_fast(at, p.z, x, z);
+            const u8 *const from = src + src_x[x] + z * SIZE;
+            for (i32 y0 = t >> p.in_log; y0 < left_y; y0 += rows * BATCH) {
+                u32 w[BATCH][EMIT_WORDS(SIZE, 1)] = {};
 #pragma unroll
-            for (int u = 0; u < BATCH; u++) {
-                i32 y, at, x, z;
-                to[u] = nullptr;
-                divmod_fast(t + u * 256, p.row_in, y, at);
-                divmod_fast(at, p.z, x, z);
-                if (y >= left_y || x >= left_x) continue;
-                to[u] = block + y * p.pitch + at * SIZE;
-                emit_read<SIZE>(w[u], 0, src + src_y[y] + src_x[x] + z * SIZE);
+                for (int u = 0; u < BATCH; u++)
+                    if (y0 + u * rows < left_y) emit_read<SIZE>(w[u], 0, from + src_y[y0 + u * rows]);
+#pragma unroll
+                for (int u = 0; u < BATCH; u++)
+                    if (y0 + u * rows < left_y) block_put(w[u], block + (y0 + u * rows) * p.pitch + at * SIZE);
             }
-#pragma unroll
-            for (int u = 0; u < BATCH; u++)
-                if (to[u]) block_put(w[u], to[u]);
         }
     }
     sync_block();
     grid_trigger();
     if (p.is_wide_out && !((u64)dst & 15)) {
-        for (i32 t = threadIdx.x; t < p.vectors_out; t += 256) {
-            i32 x, y;
-            divmod_fast(t, p.row_out_vectors, x, y);
-            y *= EACH;
-            if (y >= left_y || x >= left_x) continue;
-            u32 w[4] = {};
+        for (i32 y = (t & ((1 << p.out_vector_log) - 1)) * EACH; y < left_y; y += EACH << p.out_vector_log)
+            for (i32 x = t >> p.out_vector_log; x < left_x; x += 256 >> p.out_vector_log) {
+                u32 w[4] = {};
 #pragma unroll
-            for (int k = 0; k < EACH; k++) block_get(w, k, block + (y + k) * p.pitch + x * SIZE);
-            *(u32x4 *)(dst + dst_x[x] + dst_y[y]) = u32x4{ w[0], w[1], w[2], w[3] };
-        }
+                for (int k = 0; k < EACH; k++) block_get(w, k, block + (y + k) * p.pitch + x * SIZE);
+                *(u32x4 *)(dst + dst_x[x] + dst_y[y]) = u32x4{ w[0], w[1], w[2], w[3] };
+            }
     } else {
-        for (i32 t = threadIdx.x; t < p.total; t += 256) {
-            i32 x, at, y, z;
-            divmod_fast(t, p.row_out, x, at);
+        for (i32 at = t & ((1 << p.out_log) - 1); at < left_y * nz; at += 1 << p.out_log) {
+            i32 y, z;
             divmod_fast(at, p.z, y, z);
-            if (y >= left_y || x >= left_x) continue;
-            u32 w[EMIT_WORDS(SIZE, 1)] = {};
-            block_get(w, 0, block + y * p.pitch + (x * nz + z) * SIZE);
-            emit_write<SIZE>(w, 0, dst + dst_x[x] + dst_y[y] + z * SIZE);
+            u8 *const to = dst + dst_y[y] + z * SIZE;
+            const u8 *const from = block + y * p.pitch + z * SIZE;
+#pragma unroll 4
+            for (i32 x = t >> p.out_log; x < left_x; x += 256 >> p.out_log) {
+                u32 w[EMIT_WORDS(SIZE, 1)] = {};
+                block_get(w, 0, from + x * nz * SIZE);
+                emit_write<SIZE>(w, 0, to + dst_x[x]);
+            }
         }
     }
 }
