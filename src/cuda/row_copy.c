@@ -5,11 +5,11 @@
  * units of up to 16 bytes; the code knows nothing of them, so one compilation copies everything. Where the innermost
  * axes differ the other tactics turn blocks over in shared memory. */
 #include "cuda/copy.h"
+#include "cuda/copy_move.h"
 #include "cuda/cuda_kernels.h"
 
 #include "cuda/device/copy_args.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct copy_tactic {
@@ -19,25 +19,9 @@ typedef struct copy_tactic {
 _Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
 static const tactic_field fields[] = { FIELD(copy_tactic, side, 0, 64) };
 
-enum {
-    MOVE_AXES = 2 * SINTER_RANK_MAX,
-    COPY_JOBS = 6,
-    CONCAT_PARTS = 60,
-    BLOCK_SIDE = 64,      /* at most */
-    BLOCK_PLACES = 512,   /* of x or of y, at most */
-    BLOCK_THREADS = 256,
-    RUN_BYTES = 64,       /* what runs on both sides by so much is copied as it lies */
-    COPY_BLOCK = 256
-};
+enum { COPY_JOBS = 6, CONCAT_PARTS = 60, COPY_BLOCK = 256 };
 
 _Static_assert(COPY_JOBS * sizeof(struct copy_job) <= RECORD_ARGS, "what one launch may have for parameters");
-
-/* Elements of `bytes` in two places: outermost axis first, steps in bytes. */
-typedef struct move {
-    uint32_t count, bytes;
-    int64_t size[MOVE_AXES], from[MOVE_AXES], to[MOVE_AXES];
-    int64_t offset_in, offset_out;
-} move;
 
 /* ---- what is copied ---- */
 
@@ -136,7 +120,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 static bool check(const problem *p, const tactic *t)
 {
     const uint32_t side = t->at[0];
-    return FIELDS_HOLD(fields, t) && (!side || side == BLOCK_SIDE || side == BLOCK_SIDE / 2) && (!side || wants_blocks(p));
+    if (!FIELDS_HOLD(fields, t)) return false;
+    return !side || ((side == BLOCK_SIDE || side == BLOCK_SIDE / 2) && wants_blocks(p));
 }
 
 static void print(const tactic *t, text *out)
@@ -288,8 +273,7 @@ static bool move_runs_on(const move *m, uint32_t outer, uint32_t inner)
            (outer == 0 || m->size[outer] <= INT32_MAX / m->size[inner]);
 }
 
-/* Axes in the order of the destination, joined where both sides run on. */
-static void move_order(move *m)
+void move_order(move *m)
 {
     for (uint32_t i = 1; i < m->count; i++)
         for (uint32_t k = i; k > 0 && m->to[k - 1] < m->to[k]; k--) {
@@ -357,7 +341,7 @@ static bool move_is_dense(const move *m)
 
 /* ---- records ---- */
 
-static sinter_status too_large(env *e)
+sinter_status move_too_large(env *e)
 {
     return FAIL(e, UNSUPPORTED, "a copy with two axes of more than 2^31 units, or of more than %d axes", COPY_AXES);
 }
@@ -382,11 +366,11 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
 {
     int64_t total = 1;
     for (uint32_t i = 0; i < m->count; i++)
-        if (!i64_mul(total, m->size[i], &total)) return too_large(e);
+        if (!i64_mul(total, m->size[i], &total)) return move_too_large(e);
     if (total == 0) return SINTER_OK;
     move_order(m);
     const uint32_t unit = move_unit(m), per = unit / m->bytes, last = m->count - 1;
-    if (m->count > COPY_AXES) return too_large(e);
+    if (m->count > COPY_AXES) return move_too_large(e);
     j->is_dense = unit < 8 && total > 1 && move_is_dense(m) && m->size[last] <= INT32_MAX;
     if (per > 1 && !j->is_dense) {
         m->size[last] /= per;
@@ -395,7 +379,7 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
     }
     if (!j->is_dense) move_largest_first(m);
     for (uint32_t i = 0; i < m->count; i++) {
-        if (!set_div(&j->dim[i], i, m->size[i])) return too_large(e);
+        if (!set_div(&j->dim[i], i, m->size[i])) return move_too_large(e);
         j->src_step[i] = m->from[i];
         j->dst_step[i] = m->to[i];
     }
@@ -403,7 +387,7 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
     j->axes = (uint8_t)(m->count ? m->count : 1);
     j->unit = (uint8_t)(j->is_dense ? m->bytes : unit);
     j->each = (uint8_t)(j->is_dense ? 16 / m->bytes : total >= 1 << 17 ? 4 : 1);
-    return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
+    return set_total(j, total, blocks) ? SINTER_OK : move_too_large(e);
 }
 
 /* A reshape whose shapes do not nest: each side has its own axes. */
@@ -413,11 +397,11 @@ static sinter_status fill_split(env *e, const move *m, const view *in, const vie
     const int64_t total = view_count(out);
     if (total == 0) return SINTER_OK;
     for (uint32_t i = 0; i < out->rank; i++) {
-        if (!set_div(&j->dim[i], i, out->dim[i])) return too_large(e);
+        if (!set_div(&j->dim[i], i, out->dim[i])) return move_too_large(e);
         j->dst_step[i] = out->stride[i] * m->bytes;
     }
     for (uint32_t i = 0; i < in->rank; i++) {
-        if (!set_div(&j->src_dim[i], i, in->dim[i])) return too_large(e);
+        if (!set_div(&j->src_dim[i], i, in->dim[i])) return move_too_large(e);
         j->src_step[i] = in->stride[i] * m->bytes;
     }
     j->axes = (uint8_t)out->rank;
@@ -425,169 +409,7 @@ static sinter_status fill_split(env *e, const move *m, const view *in, const vie
     j->is_split = 1;
     j->unit = (uint8_t)m->bytes;
     j->each = 1;
-    return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
-}
-
-/* ---- blocks that are turned over ---- */
-
-typedef struct block_plan {
-    int64_t size[MOVE_AXES];            /* of a block along each axis */
-    uint8_t kind[MOVE_AXES];            /* of the axis: OUTSIDE until the block reaches beyond one element of it */
-    uint8_t by_source[MOVE_AXES];       /* axes, innermost in the source first */
-    int64_t places[4], volume;          /* of each kind; of the block */
-} block_plan;
-enum { OUTSIDE, ALONG_X, ALONG_Y, ALONG_Z };
-
-/* The axis on which a block has to grow for longer runs, or UINT32_MAX; *run: elements that run on so far. */
-static uint32_t block_edge(const move *m, const block_plan *b, bool is_source, int64_t *run)
-{
-    *run = 1;
-    for (uint32_t i = 0; i < m->count; i++) {
-        const uint32_t axis = is_source ? b->by_source[i] : m->count - 1 - i;
-        if (is_source && m->from[axis] == 0) return UINT32_MAX; /* nothing runs on along what is repeated */
-        *run *= b->size[axis];
-        if (b->size[axis] < m->size[axis]) return axis;
-    }
-    return UINT32_MAX;
-}
-
-/* Twice as many elements along the axis, or all where few would be left. */
-static bool block_grow(const move *m, block_plan *b, uint32_t axis, uint8_t kind, int64_t most)
-{
-    const int64_t old = b->size[axis], all = m->size[axis];
-    if (b->kind[axis] != OUTSIDE) kind = b->kind[axis];
-    uint32_t axes = 0;
-    for (uint32_t i = 0; i < m->count; i++) axes += b->kind[i] == kind;
-    if (b->kind[axis] == OUTSIDE && axes == BLOCK_AXES) return false;
-    int64_t size = all <= 3 * old ? all : 2 * old;
-    if (size == all && b->volume / old * size <= most + most / 4) most += most / 4; /* rather than leave a few over */
-    else if (b->volume / old * size > most) size = 2 * old < all ? 2 * old : all;
-    if (b->volume / old * size > most || b->places[kind] / old * size > BLOCK_PLACES) return false;
-    b->kind[axis] = kind;
-    b->size[axis] = size;
-    b->volume = b->volume / old * size;
-    b->places[kind] = b->places[kind] / old * size;
-    return true;
-}
-
-/* Grows the block to `most` elements, always on the side whose runs are shorter. */
-static void block_choose(const move *m, block_plan *b, int64_t most)
-{
-    *b = (block_plan){ .volume = 1, .places = { 1, 1, 1, 1 } };
-    for (uint32_t i = 0; i < m->count; i++) {
-        uint32_t k = i;
-        const int64_t own = m->from[i] == 0 ? INT64_MAX : llabs(m->from[i]);
-        for (; k > 0; k--) {
-            const int64_t last = m->from[b->by_source[k - 1]];
-            if ((last == 0 ? INT64_MAX : llabs(last)) <= own) break;
-            b->by_source[k] = b->by_source[k - 1];
-        }
-        b->by_source[k] = (uint8_t)i;
-        b->size[i] = 1;
-    }
-    const uint32_t last = m->count - 1;
-    if (m->count > 1 && m->from[last] == m->bytes && m->to[last] == m->bytes && m->size[last] <= BLOCK_SIDE / 2) {
-        b->kind[last] = ALONG_Z;
-        b->size[last] = b->places[ALONG_Z] = b->volume = m->size[last];
-    }
-    for (;;) {
-        int64_t in, out;
-        const uint32_t source = block_edge(m, b, true, &in), result = block_edge(m, b, false, &out);
-        const bool by_source = source != UINT32_MAX && (in <= out || result == UINT32_MAX);
-        if (by_source && block_grow(m, b, source, ALONG_X, most)) continue;
-        if (result != UINT32_MAX && block_grow(m, b, result, ALONG_Y, most)) continue;
-        if (by_source || source == UINT32_MAX || !block_grow(m, b, source, ALONG_X, most)) return;
-    }
-}
-
-/* Axes of one kind from the innermost on, as `is_source` counts. */
-static void fill_side(const move *m, const block_plan *b, uint8_t kind, bool is_source, struct block_side *s)
-{
-    s->count = 1;
-    s->inner = 1;
-    s->cut_axis = -1;
-    for (uint32_t i = 0; i < m->count; i++) {
-        const uint32_t axis = is_source ? b->by_source[i] : m->count - 1 - i;
-        if (b->kind[axis] != kind) continue;
-        s->dim[s->axes] = cuda_fast_div(b->size[axis]);
-        s->src_step[s->axes] = m->from[axis];
-        s->dst_step[s->axes++] = m->to[axis];
-        if (b->size[axis] < m->size[axis])
-            s->inner = s->count, s->cut = (small)b->size[axis], s->size = (small)m->size[axis];
-        s->count *= (small)b->size[axis];
-    }
-}
-
-/* Whole vectors along the innermost axis of x or y, and every other step a multiple of them. */
-static bool is_wide(const move *m, const block_plan *b, const struct block_side *s, uint8_t kind, const int64_t *step,
-                    int64_t first)
-{
-    const int64_t lanes = 16 / m->bytes;
-    if (!s->axes || first != m->bytes || s->dim[0].d % lanes) return false;
-    for (uint32_t i = 0, seen = 0; i < m->count; i++) {
-        if (b->kind[i] == ALONG_Z) return false;
-        if (b->kind[i] == kind && step[i] == first && !seen) {
-            if (m->size[i] % lanes) return false;
-            seen = 1;
-        } else if (step[i] % 16) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Threads that stand along a row of so many: a power of two that wastes less than half of them, 32 at most. */
-static small threads_log(int64_t row)
-{
-    small log = 0;
-    while (log < 5 && 1 << log < row) log++;
-    return log;
-}
-
-/* Only now is it known along which axes the source is repeated: without those, both sides may run on together. */
-static bool runs_together(const move *m)
-{
-    const uint32_t last = m->count - 1;
-    return m->count == 0 || m->from[last] == 0 ||
-           (m->from[last] == m->bytes && m->to[last] == m->bytes && m->size[last] * m->bytes >= RUN_BYTES);
-}
-
-static sinter_status bind_block(env *e, move *m, uint32_t side, cuda_record *r)
-{
-    block_plan b;
-    int64_t blocks = 1;
-    block_choose(m, &b, (int64_t)side * side);
-    const int64_t nx = b.places[ALONG_X], ny = b.places[ALONG_Y], nz = b.places[ALONG_Z];
-    const int64_t pitch = (((nx * nz * m->bytes + 3) / 4) | 1) * 4; /* an odd number of words: neighbours in other banks */
-    struct block_args *a;
-    TRY(cuda_launch_begin(e, r, 0, 1, 1, 1, BLOCK_THREADS, (uint32_t)(16 * (nx + ny) + ny * pitch), sizeof *a, &a));
-    fill_side(m, &b, ALONG_X, true, &a->x);
-    fill_side(m, &b, ALONG_Y, false, &a->y);
-    for (uint32_t i = 0; i < m->count; i++) {
-        if (m->size[i] > INT32_MAX) return too_large(e);
-        const int64_t count = cuda_ceil_div(m->size[i], b.size[i]);
-        if (count == 1) continue;
-        if (a->axes == COPY_AXES || !i64_mul(blocks, count, &blocks)) return too_large(e);
-        if (b.kind[i] == ALONG_X) a->x.cut_axis = a->axes;
-        if (b.kind[i] == ALONG_Y) a->y.cut_axis = a->axes;
-        a->dim[a->axes] = cuda_fast_div(count);
-        a->src_step[a->axes] = m->from[i] * b.size[i];
-        a->dst_step[a->axes++] = m->to[i] * b.size[i];
-    }
-    if (blocks > INT32_MAX) return too_large(e);
-    const int64_t lanes = 16 / m->bytes;
-    a->z = cuda_fast_div(nz);
-    a->pitch = (small)pitch;
-    a->in_log = threads_log(nx * nz);
-    a->out_log = threads_log(ny * nz);
-    a->in_vector_log = threads_log(nx / lanes);
-    a->out_vector_log = threads_log(ny / lanes);
-    a->is_wide_in = is_wide(m, &b, &a->x, ALONG_X, m->from, a->x.src_step[0]);
-    a->is_wide_out = is_wide(m, &b, &a->y, ALONG_Y, m->to, a->y.dst_step[0]);
-    cuda_launch_last(r)->grid[0] = (uint32_t)blocks;
-    cuda_patch_add(r, a, offsetof(struct block_args, src), PATCH_IN, 0, m->offset_in);
-    cuda_patch_add(r, a, offsetof(struct block_args, dst), PATCH_OUT, 0, m->offset_out);
-    return SINTER_OK;
+    return set_total(j, total, blocks) ? SINTER_OK : move_too_large(e);
 }
 
 sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32_t index, sinter_dtype type,
@@ -697,7 +519,7 @@ static sinter_status bind_rows(env *e, const problem *p, const attrs_concat *a, 
         const int64_t each = unit == 16 ? part[k].each : unit == 8 ? 2 : 4, per_block = COPY_BLOCK * each;
         const int64_t own = (total / unit + per_block - 1) / per_block;
         if (own > blocks) blocks = own;
-        if (own > INT32_MAX) return too_large(e);
+        if (own > INT32_MAX) return move_too_large(e);
         CUDA_PATCH(r, &part[k], src, PATCH_IN, k);
         cuda_patch_add(r, &part[k], offsetof(struct copy_part, dst), PATCH_OUT, 0, at);
         at += row;
@@ -716,7 +538,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     move m;
     int64_t blocks = 0;
     for (uint32_t i = 0; i < out->rank && (p->op == OP_slice || p->op == OP_tile); i++)
-        if (out->dim[i] > INT32_MAX) return too_large(e);
+        if (out->dim[i] > INT32_MAX) return move_too_large(e);
     move_begin(&m, p->out[0].dtype);
     bool is_split = false;
     if (p->op == OP_reshape) {
@@ -733,7 +555,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         for (uint32_t i = 0; i < m.count; i++)
             if (m.size[i] == 0) return SINTER_OK;
         move_order(&m);
-        if (!runs_together(&m)) return bind_block(e, &m, t->at[0], r);
+        if (!move_runs_together(&m)) return move_bind_block(e, &m, t->at[0], r);
     }
     struct copy_job *job;
     TRY(cuda_launch_begin(e, r, t->at[0] ? 1 : 0, 1, jobs_of(p), 1, COPY_BLOCK, 0, jobs_of(p) * sizeof *job, &job));

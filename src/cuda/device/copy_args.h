@@ -16,9 +16,9 @@ struct copy_job {
     struct fast_div src_dim[COPY_AXES]; /* where is_split: the source has axes of its own, in the same order */
     wide            total;              /* units */
     small           inner;              /* where is_dense: units of the innermost axis */
-    tiny            piece;              /* and the bytes that all of the source but its first address is a multiple of */
+    tiny            piece;              /* and what all of the source but its first address is a multiple of */
     tiny            axes, src_axes, is_split, is_dense; /* dense: the result runs on from unit to unit */
-    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1, 4, or 16 bytes where is_dense */
+    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1, 4, or 16 bytes if dense */
 };
 
 /* A part of a concatenation: rows of units, dense on both sides. */
@@ -30,8 +30,8 @@ struct copy_part {
     small           unit, each;
 };
 
-/* Axes of a block from the innermost on, in the order of one of its sides. The outermost may be cut: then `cut` elements
- * of its `size` are in a block, and `inner` places are in each. */
+/* Axes of a block from the innermost on, in the order of one of its sides. The outermost may be cut: then `cut`
+ * elements of its `size` are in a block, and `inner` places are in each. */
 struct block_side {
     wide            src_step[BLOCK_AXES], dst_step[BLOCK_AXES];
     struct fast_div dim[BLOCK_AXES];
