@@ -20,8 +20,8 @@ typedef struct move {
 
 /* Axes in the order of the destination, joined where both sides run on. */
 void          move_order(move *m);
-/* Of an ordered move: do both sides run on together, so that blocks gain nothing? Along which axes the source is repeated
- * is known no earlier than here. */
+/* Of an ordered move: do both sides run on together, so that blocks gain nothing? Along which axes the source is
+ * repeated is known no earlier than here. */
 bool          move_runs_together(const move *m);
 /* A launch of code 0, device/transpose.cu, of an ordered move without axes of size 0: blocks of `side` * `side`
  * elements. */

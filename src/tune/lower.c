@@ -201,7 +201,8 @@ static bool *foreign_storages(lowering *l)
     return is;
 }
 
-/* Is v, dense row-major, all that lies in its storage? Then an output may have it. */
+/* Is v, dense row-major, all that lies in its storage? Then an output may have it. Not where nothing lies there: then
+ * any part is all, also one whose sizes are found later than what it is a part of. */
 static bool may_be_output(lowering *l, uint32_t v)
 {
     const plan_value *x = &l->p->value.at[v];
@@ -209,7 +210,7 @@ static bool may_be_output(lowering *l, uint32_t v)
     uint8_t row[SINTER_RANK_MAX];
     work_order_plain(x->rank, row);
     return s->kind == STORAGE_SLAB && dim_is(l->p->dims, x->offset, 0) && work_lies_dense(l, x, row) &&
-           s->size == plan_dense_size(l->p, x->dtype, x->rank, x->dim);
+           !dim_is(l->p->dims, s->size, 0) && s->size == plan_dense_size(l->p, x->dtype, x->rank, x->dim);
 }
 
 /* The outputs of the engine: dense row-major, each in a storage of its own. */
