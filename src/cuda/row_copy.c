@@ -135,10 +135,10 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double side = t->at[0], own = cuda_operand_bytes(&p->out[0]);
     const double ns = cuda_cost_ns(target, own * 2.2 * (wants_blocks(p) && side == 0 ? 3 : 1), 0);
     if (side == 0) return ns;
-    /* A block is a row of reads that wait for one another: a few too large ones leave most of the chip idle. */
+    /* As many blocks as the chip holds go at once, each through a table, two barriers and a row of reads. */
     const double blocks = own / (sinter_dtype_bits(p->out[0].dtype) / 8) / (side * side);
-    const double lanes = 4.0 * (target->units ? target->units : 1);
-    return ns + side * side * 0.2 * (blocks < lanes ? 1 : blocks / lanes * 0.1 + 0.9);
+    const double waves = blocks / (8.0 * (target->units ? target->units : 1));
+    return ns + (150 + side * side * 0.035) * (waves > 1 ? waves : 1);
 }
 
 void copy_code(cuda_code *c)
@@ -330,12 +330,12 @@ static uint32_t move_unit(const move *m)
     return unit;
 }
 
-/* Does the result run on from its first element to its last? */
+/* Does the result run on from its first element to its last, along axes that count in 32 bits but for the first? */
 static bool move_is_dense(const move *m)
 {
     int64_t step = m->bytes;
     for (uint32_t i = m->count; i-- > 0; step *= m->size[i])
-        if (m->to[i] != step) return false;
+        if (m->to[i] != step || (m->size[i] > INT32_MAX && (i > 0 || m->count == 1))) return false;
     return m->count > 0;
 }
 
@@ -371,8 +371,9 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
     move_order(m);
     const uint32_t unit = move_unit(m), per = unit / m->bytes, last = m->count - 1;
     if (m->count > COPY_AXES) return move_too_large(e);
-    j->is_dense = unit < 8 && total > 1 && move_is_dense(m) && m->size[last] <= INT32_MAX;
-    if (per > 1 && !j->is_dense) {
+    j->is_dense = total > 1 && move_is_dense(m);
+    const bool is_small = j->is_dense && unit < 8; /* then a thread makes 16 bytes of units */
+    if (per > 1 && !is_small) {
         m->size[last] /= per;
         m->from[last] = m->to[last] = unit;
         total /= per;
@@ -383,10 +384,10 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
         j->src_step[i] = m->from[i];
         j->dst_step[i] = m->to[i];
     }
-    if (j->is_dense) j->inner = (small)m->size[last], j->piece = (uint8_t)unit;
+    if (is_small) j->inner = (small)m->size[last], j->piece = (uint8_t)unit;
     j->axes = (uint8_t)(m->count ? m->count : 1);
-    j->unit = (uint8_t)(j->is_dense ? m->bytes : unit);
-    j->each = (uint8_t)(j->is_dense ? 16 / m->bytes : total >= 1 << 17 ? 4 : 1);
+    j->unit = (uint8_t)(is_small ? m->bytes : unit);
+    j->each = (uint8_t)(is_small ? 16 / m->bytes : total >= 1 << 17 ? 4 : 1);
     return set_total(j, total, blocks) ? SINTER_OK : move_too_large(e);
 }
 

@@ -92,9 +92,10 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     map_plan m;
     if (plan_of(p, &m)) return;
     const double count = (double)space_count(&m.s), lanes = (double)(t->units ? t->units : 1) * 512;
+    const uint32_t bytes = sinter_dtype_bits(p->count_in ? p->in[0].dtype : p->out[0].dtype) / 8;
     uint32_t width = m.vector, seen = 0;
     /* Narrower where a few threads would do it all. */
-    while (width > 1 && count / width < lanes && sinter_dtype_bits(p->in[0].dtype) / 8 * width > 4) width /= 2;
+    while (width > 1 && count / width < lanes && bytes * width > 4) width /= 2;
     const uint32_t widths[] = { width, m.vector, m.width, m.is_straight ? width : 1 };
     for (uint32_t i = 0; i < COUNT_OF(widths); i++) {
         const map_tactic own = { .width = (uint8_t)widths[i], .trigger = 2 };

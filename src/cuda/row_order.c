@@ -249,8 +249,9 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
     if (order_reject(p, &l)) return;
     const dim_range n = order_range(&l, &l.in[0]), k = wanted_range(&l);
     const uint32_t shared = target->shared ? target->shared : 48 * 1024;
-    ranking best = { .most = 6 };
-    few_tactics(p, &l, target, shared, &best);
+    /* The best of each kind are measured: the estimates of one say little about another. */
+    ranking best = { .most = 9 }, of_kind[] = { { .most = 3 }, { .most = 3 }, { .most = 3 } };
+    few_tactics(p, &l, target, shared, &of_kind[TOPK_FEW]);
     for (uint32_t kind = 0; kind < TOPK_FEW; kind++)
         for (uint32_t part = 0; part <= TOPK_PART_MOST; part = part ? part * 2 : 1024) {
             const int64_t room = power_above(kind ? k.max : part ? part : n.max, 2);
@@ -264,9 +265,12 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
                                                                             : block),
                                          .room = (uint32_t)room,
                                          .part = part };
-                if (top_k_is_sound(p, &l, &t, shared)) ranking_add(&best, top_k_cost_of(p, t, target), &t);
+                if (top_k_is_sound(p, &l, &t, shared)) ranking_add(&of_kind[kind], top_k_cost_of(p, t, target), &t);
             }
         }
+    for (uint32_t kind = 0; kind < COUNT_OF(of_kind); kind++)
+        for (uint32_t i = 0; i < of_kind[kind].count; i++)
+            ranking_add(&best, of_kind[kind].cost[i], &of_kind[kind].at[i]);
     ranking_take(&best, out);
 }
 

@@ -95,7 +95,9 @@ template <int UNIT, int N> DEVICE void copy_units(const copy_job &p)
     for (int u = 0; u < N; u++) {
         const i64 t = first + u * blockDim.x;
         dst[u] = nullptr;
-        if (t < p.total) src[u] = copy_source(p, t, inner), dst[u] = copy_result(p, t);
+        if (t >= p.total) continue;
+        src[u] = copy_source(p, t, inner);
+        dst[u] = p.is_dense ? (u8 *)p.dst + t * UNIT : copy_result(p, t);
     }
     const i32 piece_in = piece_at<UNIT>((const void *)p.src), piece_out = piece_at<UNIT>((const void *)p.dst);
     u32 w[N][EMIT_WORDS(UNIT, 1)] = {};

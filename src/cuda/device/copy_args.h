@@ -15,10 +15,12 @@ struct copy_job {
     struct fast_div dim[COPY_AXES];
     struct fast_div src_dim[COPY_AXES]; /* where is_split: the source has axes of its own, in the same order */
     wide            total;              /* units */
-    small           inner;              /* where is_dense: units of the innermost axis */
-    tiny            piece;              /* and what all of the source but its first address is a multiple of */
     tiny            axes, src_axes, is_split, is_dense; /* dense: the result runs on from unit to unit */
-    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1, 4, or 16 bytes if dense */
+    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1, 4, or 16 bytes of small */
+    /* Where the result is dense and units are under 8 bytes: units of the innermost axis, and what all of the source
+     * but its first address is a multiple of. */
+    small           inner;
+    tiny            piece;
 };
 
 /* A part of a concatenation: rows of units, dense on both sides. */

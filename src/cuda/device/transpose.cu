@@ -54,8 +54,8 @@ KERNEL void transpose(const __grid_constant__ block_args p)
         divmod_fast(rest, p.dim[k], line, at);
         src += at * p.src_step[k];
         dst += at * p.dst_step[k];
-        if (k == p.x.cut_axis) left_x = smaller(nx, p.x.inner * (p.x.size - at * p.x.cut));
-        if (k == p.y.cut_axis) left_y = smaller(ny, p.y.inner * (p.y.size - at * p.y.cut));
+        if (k == p.x.cut_axis) left_x = p.x.inner * smaller(p.x.cut, p.x.size - at * p.x.cut);
+        if (k == p.y.cut_axis) left_y = p.y.inner * smaller(p.y.cut, p.y.size - at * p.y.cut);
         rest = line;
     }
     fill_table(p.x, src_x, dst_x);

@@ -63,9 +63,9 @@ def edit():
     logger = Lines()
     builder = trt.Builder(logger)
     network = builder.create_network(0)
-    x = network.add_input("x", trt.float32, (1, 8, 32, 32))
-    kernel = np.linspace(-1, 1, 16 * 8 * 9, dtype=np.float32)
-    network.mark_output(network.add_convolution_nd(x, 16, (3, 3), kernel).get_output(0))
+    x = network.add_input("x", trt.float32, (1, 64, 32, 32))
+    kernel = np.linspace(-1, 1, 64 * 64 * 9, dtype=np.float32)
+    network.mark_output(network.add_convolution_nd(x, 64, (3, 3), kernel).get_output(0))
     config = builder.create_builder_config()
     config.builder_optimization_level = 5
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
