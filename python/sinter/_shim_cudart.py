@@ -202,8 +202,8 @@ def cudaMemsetAsync(devPtr, value, count, stream):
 
 
 def cudaMemset2D(devPtr, pitch, value, width, height):
-    rows = [cudaMemset(int(devPtr) + y * int(pitch), value, width) for y in range(int(height))]
-    return (OK if pitch >= width and all(row == (OK,) for row in rows) else BAD,)
+    is_good = pitch >= width and all(cudaMemset(int(devPtr) + y * int(pitch), value, width) == (OK,) for y in range(int(height)))
+    return (OK if is_good else BAD,)
 
 
 def cudaMemset2DAsync(devPtr, pitch, value, width, height, stream):

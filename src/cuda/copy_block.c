@@ -7,7 +7,6 @@
 #include "cuda/device/copy_args.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     BLOCK_PLACES = 512, /* of x or of y, at most */

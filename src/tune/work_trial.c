@@ -229,7 +229,9 @@ static bool wants_channels_last(const work *w, const problem_operand *o)
     return op_has(w->op, IMAGE) && op_has(w->op, CONTRACTION) && channels >= 16 && channels % 8 == 0;
 }
 
-/* An output of the engine is row-major: in another order it is copied once more, in a launch of its own. */
+/* What copies of the results will cost, each in a launch of its own. An output of the engine is row-major, and is
+ * copied from another order. A row-major result that wants its channels last is copied for the convolution that reads
+ * it. */
 static double output_copies_ns(lowering *l, const work *w, const work_trial *t)
 {
     const double launch_ns = l->o->backend->copy ? 1500 : 0;

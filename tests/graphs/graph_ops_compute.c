@@ -82,8 +82,8 @@ static bool window(grow *g, uint32_t x, int64_t *kernel, int64_t *stride, int64_
     for (uint32_t i = 0; i < spatial; i++) {
         const int64_t least = gsize_min(g, grow_dim(g, x, 2 + i));
         kernel[i] = grow_one_in(g, 8) ? grow_between(g, 4, 7) : grow_between(g, 1, 3);
-        dilation[i] = grow_one_in(g, 5) ? grow_between(g, 2, 3) : 1;
-        stride[i] = grow_one_in(g, 3) ? 2 : grow_one_in(g, 10) ? 3 : 1;
+        dilation[i] = grow_one_in(g, 5) ? grow_between(g, 2, 5) : 1;
+        stride[i] = grow_one_in(g, 3) ? 2 : grow_one_in(g, 10) ? grow_between(g, 3, 7) : 1;
         pads[i] = kernel[i] > 1 ? grow_below(g, 2) : 0;
         pads[spatial + i] = kernel[i] > 1 ? grow_one_in(g, 4) ? grow_below(g, 2) : pads[i] : 0;
         if (spatial == 1 && grow_one_in(g, 6)) { /* a long filter, as along sound */

@@ -22,20 +22,13 @@ DEVICE void narrow(acc v, f16 &y) { y = to_f16((float)v); }
 DEVICE void narrow(acc v, bf16 &y) { y = to_bf16((float)v); }
 DEVICE acc join(acc a, acc b) { return PRODUCT ? a * b : a + b; }
 DEVICE acc none() { return PRODUCT ? 1 : 0; }
-DEVICE acc shuffle_up_acc(acc v, u32 by)
+/* What `move`, a shuffle of 32 bits, makes of both halves. */
+template <class F> DEVICE acc moved(acc v, const F &move)
 {
     union { acc v; u32 at[2]; } x;
     x.v = v;
-    x.at[0] = shuffle_up(x.at[0], by);
-    x.at[1] = shuffle_up(x.at[1], by);
-    return x.v;
-}
-DEVICE acc shuffle_acc(acc v, u32 lane)
-{
-    union { acc v; u32 at[2]; } x;
-    x.v = v;
-    x.at[0] = shuffle(x.at[0], lane);
-    x.at[1] = shuffle(x.at[1], lane);
+    x.at[0] = move(x.at[0]);
+    x.at[1] = move(x.at[1]);
     return x.v;
 }
 
@@ -63,13 +56,13 @@ DEVICE acc before(acc x, i32 own, acc &all)
     acc up = x;
 #pragma unroll
     for (u32 by = 1; by < NEAR; by *= 2) {
-        const acc other = shuffle_up_acc(up, by);
+        const acc other = moved(up, [&](u32 x) { return shuffle_up(x, by); });
         if (lane_id() % NEAR >= by) up = join(other, up);
     }
-    const acc near = shuffle_up_acc(up, 1);
+    const acc near = moved(up, [](u32 x) { return shuffle_up(x, 1u); });
     if (lane_id() % NEAR) lower = near;
     if (LANES <= 32) {
-        all = shuffle_acc(up, lane_id() | (NEAR - 1));
+        all = moved(up, [](u32 x) { return shuffle(x, lane_id() | (NEAR - 1)); }); /* of the last */
         return lower;
     }
     const u32 warp = warp_id() % WARPS;
