@@ -49,6 +49,8 @@ def install():
     if AbsentModules.TOPS and not any(isinstance(finder, AbsentModules) for finder in sys.meta_path):
         sys.meta_path.insert(0, AbsentModules())
     sys.meta_path = [finder for finder in sys.meta_path if not isinstance(finder, Versions)] + [Versions(versions)]
+    if not any(isinstance(finder, TorchModule) for finder in sys.meta_path):
+        sys.meta_path.insert(0, TorchModule())
     open_libraries(tensorrt.__version__)
     if is_host():
         if HostMemoryForPolygraphy.NAME not in sys.modules:
@@ -135,6 +137,23 @@ class AbsentModules(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"{name} is not there where engines run on the CPU (sinter.shim): memory, copies, streams and events "
                                       "are; CUDA kernels need a GPU", name=name)
         return None
+
+
+class TorchModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """torch_tensorrt, which is sinter.torch; PyTorch is imported when it is asked for."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch_tensorrt" or importlib.util.find_spec("torch") is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        from . import torch as module
+        module.install_as_tensorrt()
+        return types.ModuleType(spec.name)
+
+    def exec_module(self, module):                       # sinter.torch keeps its own name and spec
+        sys.modules[module.__name__] = sys.modules[__package__ + ".torch"]
 
 
 class HostMemoryForPolygraphy(importlib.abc.MetaPathFinder):

@@ -71,6 +71,10 @@ def test_torch_backend():
     run("torch_backend.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "torch.engine", "--names", needs=["torch"])
 
 
+def test_torch_tensorrt():
+    run("torch_tensorrt_calls.py", rig.FOLDER / "torch.model", needs=["torch"])
+
+
 def test_onnx_tensorrt():
     run("onnx_tensorrt.py", rig.DIGITS, rig.SEVEN, needs=["onnx"])
 

@@ -179,13 +179,13 @@ def test_parser_errors():
     assert not parser.parse(b"no model") and parser.num_errors > 0
     parser.clear_errors()
     bad = model(data(2, "g") + data(11, value("x", "f32", [1])) + data(12, value("y", "f32", [1])) +
-                node("Relu", ["x"], ["a"]) + node("Frobnicate", ["a"], ["y"]))
+                node("Relu", ["x"], ["a"]) + node("Frobnicate", ["a"], ["b"]) + node("Neg", ["b"], ["y"]))
     assert not parser.parse(bad)
     error = parser.get_error(0)
     assert error.node() == 1 and error.node_operator() == "Frobnicate" and "Frobnicate" in error.desc()
     assert error.code() == trt.ErrorCode.UNSUPPORTED_NODE and error.line() > 0 and "Frobnicate" in str(error)
     assert parser.supports_operator("Conv") and not parser.supports_operator("Frobnicate")
-    assert parser.supports_model(bad) == (False, [([0], True)])
+    assert parser.supports_model(bad) == (False, [([0], True), ([2], False)])      # what is behind it may do by itself
     assert parser.supports_model(rig.DIGITS.read_bytes())[0]
     assert builder.build_serialized_network(network, builder.create_builder_config()) is None
     assert not parser.parse_from_file("/nowhere.onnx")
@@ -340,7 +340,7 @@ def test_memory_of_contexts():
     assert engine.create_execution_context_without_device_memory().device_memory == 0
     config = engine.create_runtime_config()
     config.set_execution_context_allocation_strategy(strategy.USER_MANAGED)
-    assert not engine.create_execution_context(config).execute_v2([image.ctypes.data] * 4)
+    assert not engine.create_execution_context(runtime_config=config).execute_v2([image.ctypes.data] * 4)
 
 
 def test_eight_at_once():

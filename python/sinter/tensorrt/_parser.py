@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OnnxParser and the errors that it reports."""
+import itertools
 import os
 import re
 
@@ -65,6 +66,15 @@ def parser_error(status, text, node=None, name="", operator=""):
     text = f"{operator}: {found.group(1)}" if operator and operator not in found.group(1) else found.group(1)
     return ParserError(CODES.get(int(status), ErrorCode.INTERNAL_ERROR), text, -1 if node is None else node, name, operator,
                        found.group(2) or "")
+
+
+def known(parser):
+    """[(indices of nodes, taken)]: of what was not taken, the nodes between those that errors name, which may do by themselves."""
+    wrong = {error.node for error in parser.errors}
+    for nodes, is_taken in parser.subgraphs:
+        for is_wrong, part in itertools.groupby(nodes, wrong.__contains__):
+            if not is_wrong:
+                yield list(part), is_taken
 
 
 class ProtoLoader:
@@ -133,7 +143,7 @@ class OnnxParser(ProtoLoader, Managed, Reporter):
             found = [parser_error(p.status, p.message, p.node, p.node_name, p.op_type) for p in parser.errors]
             found = found or [parser_error(e.status, str(e).split("\n")[0])]
         finally:
-            self._subgraphs = [part for part in parser.subgraphs if part[1]]
+            self._subgraphs = list(known(parser))
         if is_new:
             network._restart()
         self._errors += found

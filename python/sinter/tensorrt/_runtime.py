@@ -284,10 +284,10 @@ class ICudaEngine(Managed, Reporter):
     def create_engine_inspector(self):
         return EngineInspector(self)
 
-    def create_execution_context(self, strategy=ExecutionContextAllocationStrategy.STATIC):
+    def create_execution_context(self, strategy=ExecutionContextAllocationStrategy.STATIC, *, runtime_config=None):
         """An IExecutionContext; None after a failure. strategy: who provides the memory of activations; an IRuntimeConfig has one."""
         try:
-            return IExecutionContext(self, getattr(strategy, "strategy", strategy))
+            return IExecutionContext(self, getattr(strategy if runtime_config is None else runtime_config, "strategy", strategy))
         except Error as e:
             return self.fail(e)
 

@@ -147,7 +147,7 @@ def convert_method_to_trt_engine(module, method_name="forward", inputs=None, ir=
     return bytes(made.graph.partitions[0].plan)
 
 
-def save(module, path, output_format="exported_program", **unused):
+def save(module, file_path, output_format="exported_program", **unused):
     """Writes a CompiledModule with its engines and its exported program to one file. Other formats are refused.
     Errors: TypeError, ValueError, OSError."""
     if output_format != "exported_program":
@@ -158,22 +158,22 @@ def save(module, path, output_format="exported_program", **unused):
     torch.export.save(module.program, program)
     about = {"format": FORMAT, "bounds": {str(s): b for s, b in module.graph.bounds.items()},
              "settings": module.settings.as_json(), "name": module.graph.name}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+    with zipfile.ZipFile(file_path, "w", zipfile.ZIP_STORED) as file:
         file.writestr("about.json", json.dumps(about))
         file.writestr("program.pt2", program.getvalue())
         for partition in module.graph.partitions:
             file.writestr(f"{partition.name}.sinter", bytes(partition.plan))
 
 
-def load(path):
+def load(file_path):
     """A CompiledModule of a file that save wrote. Its engines are loaded, not built. Errors: OSError, ValueError (no such
     file), sinter.Incompatible (engines of another version or machine)."""
-    with zipfile.ZipFile(path) as file:
+    with zipfile.ZipFile(file_path) as file:
         if "about.json" not in file.namelist():
-            raise ValueError(f"'{path}' was not written by sinter.torch.save")
+            raise ValueError(f"'{file_path}' was not written by sinter.torch.save")
         about = json.loads(file.read("about.json"))
         if about.get("format") != FORMAT:
-            raise ValueError(f"'{path}' has the format {about.get('format')!r}, {FORMAT!r} is wanted")
+            raise ValueError(f"'{file_path}' has the format {about.get('format')!r}, {FORMAT!r} is wanted")
         program = torch.export.load(io.BytesIO(file.read("program.pt2")))
         plans = {n[:-len(".sinter")]: file.read(n) for n in file.namelist() if n.endswith(".sinter")}
     symbols = {str(s): s for s in program.range_constraints}

@@ -10,7 +10,7 @@ class Input:
         Input(min_shape=(1, 3), opt_shape=(8, 3), max_shape=(64, 3))   sizes that each call chooses
         Input(..., dtype=torch.int64, name="tokens")
 
-    format: only torch.contiguous_format (or "contiguous"). tensor_domain: [low, high) of example numbers."""
+    format: torch.contiguous_format or torch.channels_last; calls take tensors of any strides. tensor_domain: [low, high) of example numbers."""
 
     def __init__(self, *args, shape=None, min_shape=None, opt_shape=None, max_shape=None, dtype=torch.float32,
                  format=torch.contiguous_format, tensor_domain=(0.0, 2.0), name="", **unknown):
@@ -22,8 +22,8 @@ class Input:
         ranges = (min_shape, opt_shape, max_shape)
         if (shape is None and None in ranges) or (shape is not None and ranges != (None,) * 3):
             raise ValueError("Input takes a shape, or all of min_shape, opt_shape, max_shape")
-        if format not in (torch.contiguous_format, "contiguous"):
-            raise ValueError(f"the format is {format}, only torch.contiguous_format is taken")
+        if format not in (torch.contiguous_format, torch.channels_last, "contiguous"):
+            raise ValueError(f"the format is {format}, only torch.contiguous_format and torch.channels_last are taken")
         self.min_shape, self.opt_shape, self.max_shape = (tuple(int(d) for d in (shape if shape is not None else r))
                                                           for r in (ranges if shape is None else (shape,) * 3))
         if not len(self.min_shape) == len(self.opt_shape) == len(self.max_shape):
@@ -31,6 +31,18 @@ class Input:
         if any(not a <= b <= c for a, b, c in zip(self.min_shape, self.opt_shape, self.max_shape)):
             raise ValueError(f"{self.min_shape} <= {self.opt_shape} <= {self.max_shape} does not hold for every axis")
         self.dtype, self.tensor_domain, self.name = dtype, tuple(tensor_domain), name
+
+    shape = property(lambda self: {"min_shape": self.min_shape, "opt_shape": self.opt_shape, "max_shape": self.max_shape} if self.is_dynamic
+                     else self.opt_shape)
+
+    @classmethod
+    def from_tensor(cls, tensor, **_):
+        """The Input of a tensor's shape and type."""
+        return cls(tuple(tensor.shape), dtype=tensor.dtype)
+
+    @classmethod
+    def from_tensors(cls, tensors, **_):
+        return [cls.from_tensor(tensor) for tensor in tensors]
 
     is_dynamic = property(lambda self: self.min_shape != self.max_shape)
 

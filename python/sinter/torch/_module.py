@@ -61,6 +61,10 @@ class CompiledModule(torch.nn.Module):
         self.graph.ready(self.template)
         return self
 
+    def module(self):
+        """The model itself: what torch_tensorrt.load gives has to be asked for its module."""
+        return self
+
     def state_dict(self, *_, **__):
         """The parameters and buffers, by the names of the module that was compiled."""
         return dict(self.names)

@@ -4,7 +4,7 @@ import threading
 
 import sympy
 import torch
-from torch.utils._sympy.value_ranges import bound_sympy
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 import sinter
 
@@ -105,7 +105,8 @@ class Partition:
             return tuple(int(expr.xreplace({s: sympy.Integer(self.bounds[s][k]) for s in expr.free_symbols})) for k in range(3))
         hints = getattr(self.shape_env, "backed_var_to_val", None) or self.shape_env.var_to_val
         found = expr.xreplace({s: sympy.Integer(max(int(hints.get(s, 1)), self.usual.get(s, 1))) for s in expr.free_symbols})
-        usual, bounds = int(found), bound_sympy(expr, self.ranges)
+        # torch traces a free size as 2 or more, and exports permit 1 all the same.
+        usual, bounds = int(found), bound_sympy(expr, {s: ValueRanges(1, r.upper) if r.lower == 2 else r for s, r in self.ranges.items()})
         least = max(int(bounds.lower), 1) if bounds.lower.is_Integer else 1
         has_most = bounds.upper.is_Integer and int(bounds.upper) < 2**31
         most = int(bounds.upper) if has_most else usual * self.settings.growth

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 import torch
 
 PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.int8: "int8"}
-NEUTRAL = (torch.float32, torch.float64)
+NEUTRAL = (torch.float32, torch.float64, torch.float8_e4m3fn)           # fp8: what the model has as such; nothing is lowered to it
 # Options of torch_tensorrt that choose how TensorRT works inside. They change no result, so they are accepted.
 IGNORED = frozenset("""debug num_avg_timing_iters max_aux_streams version_compatible use_fast_partitioner hardware_compatible
  assume_dynamic_shape_support dla_sram_size dla_local_dram_size dla_global_dram_size tiling_optimization_level l2_limit_for_tiling
@@ -15,7 +15,10 @@ IGNORED = frozenset("""debug num_avg_timing_iters max_aux_streams version_compat
  truncate_double truncate_long_and_double sparse_weights enable_weight_streaming enable_cross_compile_for_windows
  cache_built_engines reuse_cached_engines engine_cache_dir engine_cache_size custom_engine_cache make_refittable refit
  strip_engine_weights decompose_attention offload_module_to_cpu dynamically_allocate_resources use_distributed_mode_trace
- engine_capability autocast_low_precision_type enable_autocast""".split())
+ engine_capability autocast_low_precision_type enable_autocast autocast_excluded_nodes autocast_excluded_ops
+ autocast_max_output_threshold autocast_max_depth_of_reduction autocast_calibration_dataloader enable_resource_partitioning
+ cpu_memory_budget refit_identical_engine_weights attn_bias_is_causal use_strong_types make_refitable
+ torch_executed_modules allow_shape_tensors""".split())
 
 
 @dataclass

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The submodules and names of torch_tensorrt around compile: dynamo, ts, runtime, logging. They are attributes of sinter.torch, and
+install_as_tensorrt registers them under upstream's name."""
+import contextlib
+import enum
+import logging
+import sys
+import types
+import warnings
+
+import torch
+
+from ._backend import decompositions
+from ._compile import compile, convert_exported_program_to_engine, convert_method_to_trt_engine, exported, load, save
+from ._input import Input
+from ._lowering import as_int, expr_of
+from ._module import CompiledModule
+from ._settings import Settings
+
+TOP = __package__                                # sinter.torch
+DTYPES = {"uint8": torch.uint8, "u8": torch.uint8, "int8": torch.int8, "i8": torch.int8, "int32": torch.int32, "int": torch.int32,
+          "i32": torch.int32, "int64": torch.int64, "long": torch.int64, "i64": torch.int64, "float16": torch.float16,
+          "half": torch.float16, "f16": torch.float16, "fp16": torch.float16, "float32": torch.float32, "float": torch.float32,
+          "f32": torch.float32, "fp32": torch.float32, "float64": torch.float64, "double": torch.float64, "f64": torch.float64,
+          "bfloat16": torch.bfloat16, "bf16": torch.bfloat16, "bool": torch.bool, "b": torch.bool, "float8": torch.float8_e4m3fn,
+          "fp8": torch.float8_e4m3fn, "f8": torch.float8_e4m3fn}
+ABSENT = {"cross_compile_for_windows": "there is no runtime for Windows", "weight_streaming": "the budget of an engine is set before it has a context: "
+          "Engine.set_weight_budget", "DataLoaderCalibrator": "sinter.calibrate makes ranges", "CacheCalibrator": "sinter.calibrate makes ranges",
+          "PythonTorchTensorRTModule": "convert_method_to_trt_engine gives an engine, which sinter.load takes",
+          "TorchTensorRTModule": "convert_method_to_trt_engine gives an engine, which sinter.load takes"}
+EngineCapability = enum.Enum("EngineCapability", "STANDARD SAFETY DLA_STANDALONE")
+DeviceType = enum.Enum("DeviceType", "UNKNOWN GPU DLA")
+memory_format = types.SimpleNamespace(linear=torch.contiguous_format, contiguous=torch.contiguous_format, channels_last=torch.channels_last)
+dtype = types.SimpleNamespace(**DTYPES)
+
+
+class Device:
+    """Which GPU: accepted and not used, engines run where the module's tensors are."""
+
+    def __init__(self, spec="cuda:0", gpu_id=None, dla_core=-1, allow_gpu_fallback=False, **_):
+        if dla_core >= 0 or str(spec).startswith("dla"):
+            raise NotImplementedError("there is no backend for DLA")
+        self.gpu_id = int(gpu_id if gpu_id is not None else str(spec).partition(":")[2] or 0)
+        self.device_type, self.dla_core, self.allow_gpu_fallback = DeviceType.GPU, dla_core, allow_gpu_fallback
+
+    def to(self, kind):
+        return torch.device("cuda", self.gpu_id) if kind is torch.device else self
+
+    def __repr__(self):
+        return f"Device(cuda:{self.gpu_id})"
+
+
+class MutableTorchTensorRTModule(torch.nn.Module):
+    """A module that is compiled when it is first called, and again for inputs that its engines do not take. Parameters are
+    the module's own: after load_state_dict or an assignment engines follow them."""
+
+    def __init__(self, pytorch_model, *, use_python_runtime=None, **options):
+        super().__init__()
+        self.__dict__.update(original_model=pytorch_model, options=options, shapes=None, engines={})
+
+    def set_expected_dynamic_shape_range(self, args_dynamic_shape, kwargs_dynamic_shape=None):
+        """Which sizes are free: dicts from axes to torch.export.Dim, as torch.export takes them."""
+        self.__dict__.update(shapes=(args_dynamic_shape, kwargs_dynamic_shape), engines={})
+
+    def _compiled(self, args, kwargs):
+        leaves, spec = torch.utils._pytree.tree_flatten((args, kwargs))
+        key = str(spec), tuple((x.dtype, x.device, x.dim() if self.shapes else tuple(x.shape)) if isinstance(x, torch.Tensor) else x for x in leaves)
+        if key not in self.engines:
+            dynamic = None
+            if self.shapes:
+                names = list(kwargs)
+                dynamic = tuple(self.shapes[0] or ()) if not names else None
+                if names:
+                    raise NotImplementedError("free sizes of arguments that are passed by keyword")
+            program = torch.export.export(self.original_model, args, kwargs, dynamic_shapes=dynamic, strict=False)
+            self.engines[key] = compile(program, inputs=list(args), **self.options)
+        return self.engines[key]
+
+    def forward(self, *args, **kwargs):
+        with torch.no_grad():
+            return self._compiled(args, kwargs)(*args, **kwargs)
+
+    def state_dict(self, *args, **kwargs):
+        return self.original_model.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args, **kwargs):
+        return self.original_model.load_state_dict(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["original_model"], name)
+
+    def __setattr__(self, name, value):                  # a parameter or a part of the model: engines hold the old one
+        self.engines.clear()
+        setattr(self.original_model, name, value)
+
+
+def refit_module_weights(compiled_module, new_weight_module, arg_inputs=None, kwarg_inputs=None, verify_output=False, use_weight_map_cache=True,
+                         in_place=False):
+    """A compiled model with the weights of another export of the same module; in_place: the model itself."""
+    def symbols(program):
+        values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+        inputs = [values.get(name) for name in program.graph_signature.user_inputs]
+        return {(i, axis): expr_of(size) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)
+                for axis, size in enumerate(value.shape) if as_int(size) is None}
+    old, program = symbols(compiled_module.program), new_weight_module.run_decompositions(decompositions())
+    bounds = {new: compiled_module.graph.bounds[old[at]] for at, new in symbols(program).items() if old.get(at) in compiled_module.graph.bounds}
+    made = CompiledModule(program, compiled_module.settings, bounds, compiled_module.graph.name).build()
+    if verify_output and arg_inputs is not None:
+        with torch.no_grad():
+            wanted, found = new_weight_module.module()(*arg_inputs, **(kwarg_inputs or {})), made(*arg_inputs, **(kwarg_inputs or {}))
+        torch.testing.assert_close(found, wanted, rtol=1e-2, atol=1e-2)
+    if in_place:
+        compiled_module.__dict__.update(made.__dict__)
+    return compiled_module if in_place else made
+
+
+def trace(mod, inputs=None, *, arg_inputs=None, kwarg_inputs=None, **_):
+    """The ExportedProgram of a module."""
+    return exported(mod, inputs, arg_inputs, kwarg_inputs)[0]
+
+
+def dynamo_tensorrt_converter(key, **_):
+    """Accepted: an operator that sinter.torch has no conversion for stays in PyTorch, so its converter is not called."""
+    warnings.warn(f"sinter.torch: converters for TensorRT are not called; {key} runs in PyTorch unless sinter has a conversion", stacklevel=2)
+    return lambda function: function
+
+
+@contextlib.contextmanager
+def same_module(module=None, *_, **__):
+    """Upstream's switches around a call: graphs are captured, and outputs allocated, where that can be."""
+    yield module
+
+
+class Level(enum.IntEnum):
+    """What upstream's log tells."""
+    InternalError, Error, Warning, Info, Debug, Graph = range(6)
+
+
+def set_reportable_log_level(level):
+    """Sets the level of Python's logger "sinter.torch"."""
+    logging.getLogger(TOP).setLevel((50, 40, 30, 20, 10, 10)[level])
+
+
+def at_level(level):
+    @contextlib.contextmanager
+    def manager():
+        log = logging.getLogger(TOP)
+        before = log.level
+        set_reportable_log_level(level)
+        try:
+            yield
+        finally:
+            log.setLevel(before)
+    return manager
+
+
+class Upstream(types.ModuleType):
+    """A module of torch_tensorrt's."""
+
+    def __getattr__(self, name):
+        why = ABSENT.get(name, "docs/torch.md has what is there")
+        raise AttributeError(f"{self.__name__} has no '{name}': {why}")
+
+
+NAMES = "dynamo", "dynamo.conversion", "dynamo.runtime", "ts", "runtime", "logging"
+
+
+def modules():
+    """{dotted name below the top: module}."""
+    of_engines = {"compile": compile, "convert_exported_program_to_serialized_trt_engine": convert_exported_program_to_engine,
+                  "CompilationSettings": Settings, "trace": trace, "refit_module_weights": refit_module_weights, "save": save, "load": load}
+    contexts = ("enable_cudagraphs", "enable_pre_allocated_outputs", "enable_output_allocator", "set_multi_device_safe_mode",
+                "set_cudagraphs_mode")
+    levels = {"internal_errors": 0, "errors": 1, "warnings": 2, "info": 3, "debug": 4, "graphs": 5}
+    return {name: fill(name, names) for name, names in (
+        ("dynamo", dict(of_engines, Debugger=same_module)),
+        ("dynamo.conversion", {"dynamo_tensorrt_converter": dynamo_tensorrt_converter, "ConversionContext": object}),
+        ("dynamo.runtime", {}),
+        ("ts", {"compile": compile, "convert_method_to_trt_engine": convert_method_to_trt_engine}),
+        ("runtime", dict({name: same_module for name in contexts}, get_cudagraphs_mode=lambda: True, get_whole_cudagraphs_mode=lambda: False)),
+        ("logging", dict({name: at_level(level) for name, level in levels.items()}, Level=Level, set_reportable_log_level=set_reportable_log_level,
+                         get_reportable_log_level=lambda: Level(5 - min(5, logging.getLogger(TOP).getEffectiveLevel() // 10)),
+                         log=lambda level, message: logging.getLogger(TOP).log((50, 40, 30, 20, 10, 10)[level], message))))}
+
+
+def fill(name, names):
+    made = Upstream(f"{TOP}.{name}")
+    made.__dict__.update(names, __path__=[])
+    return made
+
+
+def install(top):
+    """Makes the names attributes of the package, and its submodules importable."""
+    for name in ("Device", "DeviceType", "EngineCapability", "MutableTorchTensorRTModule", "dtype", "memory_format"):
+        setattr(top, name, globals()[name])
+    top.TensorFormat = memory_format
+    for name, made in modules().items():
+        sys.modules[f"{TOP}.{name}"] = made
+        parent, _, last = name.rpartition(".")
+        setattr(sys.modules[f"{TOP}.{parent}"] if parent else top, last, made)
