@@ -15,7 +15,7 @@ __all__ = ["Benchmark", "CompiledModule", "Input", "Report", "Settings", "backen
            "convert_method_to_trt_engine", "install_as_tensorrt", "load", "save"]
 
 register("sinter", backend)
-_upstream.install(_sys.modules[__name__])
+_SUBMODULES = _upstream.install(_sys.modules[__name__])
 __version__ = "2.11.0"                                              # of torch_tensorrt, for scripts that look
 
 
@@ -24,5 +24,5 @@ def install_as_tensorrt():
     for name in ("tensorrt", "torch_tensorrt"):
         register(name, tensorrt_backend)
     _sys.modules["torch_tensorrt"] = _sys.modules[__name__]
-    for name in _upstream.NAMES:
+    for name in _SUBMODULES:
         _sys.modules[f"torch_tensorrt.{name}"] = _sys.modules[f"{__name__}.{name}"]

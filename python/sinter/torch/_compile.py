@@ -35,6 +35,7 @@ def mapped(function, value):
 
 def exported(module, inputs, arg_inputs, kwarg_inputs):
     """(ExportedProgram, bounds): bounds are symbol -> (min, opt, max) of what Inputs say."""
+    inputs, arg_inputs = ((given,) if isinstance(given, (Input, torch.Tensor)) else given for given in (inputs, arg_inputs))
     if isinstance(module, torch.export.ExportedProgram):
         return module, bounds_of(module, inputs if inputs is not None else arg_inputs, kwarg_inputs)
     given = inputs if inputs is not None else arg_inputs

@@ -10,10 +10,11 @@ class Input:
         Input(min_shape=(1, 3), opt_shape=(8, 3), max_shape=(64, 3))   sizes that each call chooses
         Input(..., dtype=torch.int64, name="tokens")
 
-    format: torch.contiguous_format or torch.channels_last; calls take tensors of any strides. tensor_domain: [low, high) of example numbers."""
+    format: torch.contiguous_format or torch.channels_last; calls take tensors of any strides. tensor_domain: [low, high) of example numbers.
+    shared_dims is not needed: sizes that have to be equal are found to be."""
 
     def __init__(self, *args, shape=None, min_shape=None, opt_shape=None, max_shape=None, dtype=torch.float32,
-                 format=torch.contiguous_format, tensor_domain=(0.0, 2.0), name="", **unknown):
+                 format=torch.contiguous_format, tensor_domain=(0.0, 2.0), name="", shared_dims=None, **unknown):
         if unknown:
             raise TypeError(f"Input takes no {', '.join(unknown)}")
         if len(args) > 1:

@@ -56,6 +56,11 @@ class CompiledModule(torch.nn.Module):
 
     report = property(lambda self: self.graph.report)
 
+    def __getattr__(self, name):
+        """A parameter or buffer of the module that was compiled."""
+        names = self.__dict__.get("names", {})
+        return names[name] if name in names else super().__getattr__(name)
+
     def build(self):
         """Builds the engines now. Cost: seconds to minutes."""
         self.graph.ready(self.template)

@@ -8,14 +8,15 @@ import torch
 
 PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.int8: "int8"}
 NEUTRAL = (torch.float32, torch.float64, torch.float8_e4m3fn)           # fp8: what the model has as such; nothing is lowered to it
-# Options of torch_tensorrt that choose how TensorRT works inside. They change no result, so they are accepted.
+# Options of torch_tensorrt that choose how TensorRT works inside. They change no result, so they are accepted. (enable_autocast with a
+# type permits that type.)
 IGNORED = frozenset("""debug num_avg_timing_iters max_aux_streams version_compatible use_fast_partitioner hardware_compatible
  assume_dynamic_shape_support dla_sram_size dla_local_dram_size dla_global_dram_size tiling_optimization_level l2_limit_for_tiling
  use_fp32_acc use_explicit_typing enable_experimental_decompositions use_python_runtime device lazy_engine_init
  truncate_double truncate_long_and_double sparse_weights enable_weight_streaming enable_cross_compile_for_windows
  cache_built_engines reuse_cached_engines engine_cache_dir engine_cache_size custom_engine_cache make_refittable refit
  strip_engine_weights decompose_attention offload_module_to_cpu dynamically_allocate_resources use_distributed_mode_trace
- engine_capability autocast_low_precision_type enable_autocast autocast_excluded_nodes autocast_excluded_ops
+ engine_capability autocast_excluded_nodes autocast_excluded_ops
  autocast_max_output_threshold autocast_max_depth_of_reduction autocast_calibration_dataloader enable_resource_partitioning
  cpu_memory_budget refit_identical_engine_weights attn_bias_is_causal use_strong_types make_refitable
  torch_executed_modules allow_shape_tensors""".split())
@@ -72,11 +73,15 @@ class Settings:
                 made["enabled_precisions"] = {value}
             elif name == "optimization_level":
                 made["tune"] = "fast" if value is None else ("off", "fast", "fast", "fast", "full", "full")[int(value)]
+            elif name in ("enable_autocast", "autocast_low_precision_type"):
+                continue
             elif name in IGNORED:
                 warnings.warn(f"sinter.torch: the option '{name}' changes nothing here", stacklevel=3)
             else:
                 raise ValueError(f"there is no option '{name}'; options are {', '.join(sorted(known))}")
-        settings = cls(**made)
+        settings, low = cls(**made), given.get("autocast_low_precision_type")
+        if given.get("enable_autocast") and low is not None:
+            settings.enabled_precisions = {*settings.enabled_precisions, low}
         settings.enabled_precisions = set(settings.enabled_precisions)
         for precision in settings.enabled_precisions:
             precision_of(precision)

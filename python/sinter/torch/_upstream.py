@@ -32,6 +32,8 @@ EngineCapability = enum.Enum("EngineCapability", "STANDARD SAFETY DLA_STANDALONE
 DeviceType = enum.Enum("DeviceType", "UNKNOWN GPU DLA")
 memory_format = types.SimpleNamespace(linear=torch.contiguous_format, contiguous=torch.contiguous_format, channels_last=torch.channels_last)
 dtype = types.SimpleNamespace(**DTYPES)
+ConverterPriority = enum.Enum("ConverterPriority", "STANDARD HIGH")
+SourceIR = enum.Enum("SourceIR", "NN_MODULE ACC ATEN PRIM TORCHTRT_LOWERED UNKNOWN")
 
 
 class Device:
@@ -80,6 +82,18 @@ class MutableTorchTensorRTModule(torch.nn.Module):
         with torch.no_grad():
             return self._compiled(args, kwargs)(*args, **kwargs)
 
+    @staticmethod
+    def save(module, path):
+        """Writes the module and its options; load builds engines again, at the first call."""
+        torch.save((module.original_model, module.options, module.shapes), path)
+
+    @classmethod
+    def load(cls, path):
+        model, options, shapes = torch.load(path, weights_only=False)
+        made = cls(model, **options)
+        made.__dict__["shapes"] = shapes
+        return made
+
     def state_dict(self, *args, **kwargs):
         return self.original_model.state_dict(*args, **kwargs)
 
@@ -119,10 +133,30 @@ def trace(mod, inputs=None, *, arg_inputs=None, kwarg_inputs=None, **_):
     return exported(mod, inputs, arg_inputs, kwarg_inputs)[0]
 
 
-def dynamo_tensorrt_converter(key, **_):
-    """Accepted: an operator that sinter.torch has no conversion for stays in PyTorch, so its converter is not called."""
-    warnings.warn(f"sinter.torch: converters for TensorRT are not called; {key} runs in PyTorch unless sinter has a conversion", stacklevel=2)
-    return lambda function: function
+def compile_program(exported_program, inputs=None, *, arg_inputs=None, kwarg_inputs=None, **options):
+    """dynamo.compile and ts.compile: compile of what was exported or scripted already."""
+    return compile(exported_program, inputs=inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options)
+
+
+def settings_of(**options):
+    """CompilationSettings: Settings that take upstream's other options, too."""
+    return Settings.make(options)
+
+
+def accepted(what):
+    """A function that takes what upstream's makes converters of: an operator without a conversion here stays in PyTorch instead."""
+    def accept(key, *_, **__):
+        warnings.warn(f"sinter.torch: {what}s for TensorRT are not called; {key} runs in PyTorch unless sinter has a conversion", stacklevel=2)
+        return lambda function: function
+    return accept
+
+
+def cosine_similarity(first, second):
+    """Of two tensors as vectors; two of zeros are equal."""
+    first, second = (x.detach().flatten().double().cpu() for x in (first, second))
+    if not first.any() and not second.any():
+        return 1.0
+    return float(torch.nn.functional.cosine_similarity(first, second, dim=0))
 
 
 @contextlib.contextmanager
@@ -154,6 +188,18 @@ def at_level(level):
     return manager
 
 
+class Unused(types.ModuleType):
+    """What converters call. They are not called themselves."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def helper(*_, **__):
+            raise NotImplementedError(f"{name} is for converters, which are not called here")
+        return helper
+
+
 class Upstream(types.ModuleType):
     """A module of torch_tensorrt's."""
 
@@ -162,21 +208,23 @@ class Upstream(types.ModuleType):
         raise AttributeError(f"{self.__name__} has no '{name}': {why}")
 
 
-NAMES = "dynamo", "dynamo.conversion", "dynamo.runtime", "ts", "runtime", "logging"
-
-
 def modules():
     """{dotted name below the top: module}."""
-    of_engines = {"compile": compile, "convert_exported_program_to_serialized_trt_engine": convert_exported_program_to_engine,
-                  "CompilationSettings": Settings, "trace": trace, "refit_module_weights": refit_module_weights, "save": save, "load": load}
+    converter, plugin = accepted("converter"), accepted("plugin")
+    of_engines = {"compile": compile_program, "convert_exported_program_to_serialized_trt_engine": convert_exported_program_to_engine,
+                  "CompilationSettings": settings_of, "trace": trace, "refit_module_weights": refit_module_weights, "save": save, "load": load,
+                  "SourceIR": SourceIR, "Debugger": same_module}
     contexts = ("enable_cudagraphs", "enable_pre_allocated_outputs", "enable_output_allocator", "set_multi_device_safe_mode",
                 "set_cudagraphs_mode")
     levels = {"internal_errors": 0, "errors": 1, "warnings": 2, "info": 3, "debug": 4, "graphs": 5}
     return {name: fill(name, names) for name, names in (
-        ("dynamo", dict(of_engines, Debugger=same_module)),
-        ("dynamo.conversion", {"dynamo_tensorrt_converter": dynamo_tensorrt_converter, "ConversionContext": object}),
-        ("dynamo.runtime", {}),
-        ("ts", {"compile": compile, "convert_method_to_trt_engine": convert_method_to_trt_engine}),
+        ("dynamo", of_engines),
+        ("dynamo.conversion", {"dynamo_tensorrt_converter": converter, "ConversionContext": object, "ConverterPriority": ConverterPriority,
+                               "CompilationSettings": settings_of}),
+        ("dynamo.conversion.plugins", {"custom_op": plugin, "generate_plugin": plugin, "generate_plugin_converter": converter}),
+        ("dynamo.conversion.impl", None), ("dynamo.conversion.converter_utils", None), ("dynamo.runtime", {}),
+        ("dynamo.utils", {"COSINE_THRESHOLD": 0.99, "cosine_similarity": cosine_similarity}),
+        ("ts", {"compile": compile_program, "convert_method_to_trt_engine": convert_method_to_trt_engine}),
         ("runtime", dict({name: same_module for name in contexts}, get_cudagraphs_mode=lambda: True, get_whole_cudagraphs_mode=lambda: False)),
         ("logging", dict({name: at_level(level) for name, level in levels.items()}, Level=Level, set_reportable_log_level=set_reportable_log_level,
                          get_reportable_log_level=lambda: Level(5 - min(5, logging.getLogger(TOP).getEffectiveLevel() // 10)),
@@ -184,17 +232,18 @@ def modules():
 
 
 def fill(name, names):
-    made = Upstream(f"{TOP}.{name}")
-    made.__dict__.update(names, __path__=[])
+    made = Unused(f"{TOP}.{name}") if names is None else Upstream(f"{TOP}.{name}")
+    made.__dict__.update(names or {}, __path__=[])
     return made
 
 
 def install(top):
-    """Makes the names attributes of the package, and its submodules importable."""
+    """Makes the names attributes of the package, and its submodules importable. Gives the submodules' names."""
     for name in ("Device", "DeviceType", "EngineCapability", "MutableTorchTensorRTModule", "dtype", "memory_format"):
         setattr(top, name, globals()[name])
-    top.TensorFormat = memory_format
-    for name, made in modules().items():
-        sys.modules[f"{TOP}.{name}"] = made
+    top.TensorFormat, made = memory_format, modules()
+    for name, module in made.items():
+        sys.modules[f"{TOP}.{name}"] = module
         parent, _, last = name.rpartition(".")
-        setattr(sys.modules[f"{TOP}.{parent}"] if parent else top, last, made)
+        setattr(sys.modules[f"{TOP}.{parent}"] if parent else top, last, module)
+    return tuple(made)

@@ -8,6 +8,9 @@ import torch
 import torch_tensorrt
 from torch_tensorrt import Input
 from torch_tensorrt.dynamo import refit_module_weights
+from torch_tensorrt.dynamo.conversion import ConversionContext, ConverterPriority, dynamo_tensorrt_converter, impl
+from torch_tensorrt.dynamo.conversion.converter_utils import get_trt_tensor
+from torch_tensorrt.dynamo.utils import COSINE_THRESHOLD, cosine_similarity
 
 warnings.filterwarnings("ignore")
 
@@ -42,7 +45,8 @@ def whole(first, second, x):
     with torch_tensorrt.runtime.enable_cudagraphs(compiled) as graphs, torch_tensorrt.logging.errors():
         same(graphs, second, x)
     program = torch_tensorrt.dynamo.trace(first, [x])
-    same(torch_tensorrt.dynamo.compile(program, arg_inputs=[x], min_block_size=1), first, x)
+    same(torch_tensorrt.dynamo.compile(program, [x], min_block_size=1), first, x)
+    assert torch_tensorrt.dynamo.CompilationSettings(min_block_size=2, cache_built_engines=True).min_block_size == 2
     plan = torch_tensorrt.dynamo.convert_exported_program_to_serialized_trt_engine(program, inputs=[Input.from_tensor(x)])
     assert trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan).num_io_tensors == 2
     same(torch_tensorrt.ts.compile(torch.jit.trace(first, x), inputs=[Input(x.shape)]), first, x)
@@ -61,6 +65,27 @@ def mutable(first, second, x):
     for rows in (2, 4, 1):
         same(sizes, first, torch.randn(rows, 3, 16, 16))
     assert len(sizes.engines) == 1
+    torch_tensorrt.MutableTorchTensorRTModule.save(sizes, sys.argv[1])
+    same(torch_tensorrt.MutableTorchTensorRTModule.load(sys.argv[1]), first, x)
+
+
+class Cache(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2, 8, 4))
+
+    def forward(self, x):
+        self.rows[:, 3:5] = x
+        return self.rows.sum()
+
+
+def buffers(x):
+    """Buffers that a model writes are there by name."""
+    compiled = torch_tensorrt.compile(Cache(), inputs=x, min_block_size=1, enable_autocast=True, autocast_low_precision_type=torch.bfloat16)
+    assert compiled.settings.enabled_precisions == {torch.bfloat16}
+    assert abs(float(compiled(x)) - float(x.sum())) < 1e-4 and torch.equal(compiled.rows[:, 3:5], x)
+    compiled.rows.zero_()
+    assert float(compiled(0 * x)) == 0
 
 
 def main():
@@ -69,10 +94,12 @@ def main():
     for backend in ("tensorrt", "torch_tensorrt"):
         same(torch.compile(first, backend=backend, options={"min_block_size": 1, "use_python_runtime": True}), first, x)
     mutable(first, second, x)
+    buffers(torch.randn(2, 2, 4))
 
-    @torch_tensorrt.dynamo.conversion.dynamo_tensorrt_converter(torch.ops.aten.relu.default)
-    def converter(ctx, target, args, kwargs, name):
-        raise NotImplementedError
+    @dynamo_tensorrt_converter(torch.ops.aten.relu.default, priority=ConverterPriority.HIGH)
+    def converter(ctx: ConversionContext, target, args, kwargs, name):
+        return impl.activation.relu(ctx, target, None, name, get_trt_tensor(ctx, args[0], name))
+    assert cosine_similarity(x, x) > COSINE_THRESHOLD > cosine_similarity(x, -x)
     for name, missing in (("weight_streaming", torch_tensorrt.runtime), ("cross_compile_for_windows", torch_tensorrt.dynamo)):
         try:
             getattr(missing, name)
