@@ -82,6 +82,37 @@ static bool all_exact(const gmodel *m, const gtensor *t)
     return true;
 }
 
+/* Can a build know the value: is it a constant, or computed from constants, shapes or what a body is given? */
+static bool is_known(const gmodel *m, uint32_t value)
+{
+    static const char *const opaque[] = { "Shape", "Size", "If", "Loop", "Scan" };
+    if (m->value.at[value].kind != G_RESULT) return m->value.at[value].kind != G_INPUT;
+    for (uint32_t i = 0; i < m->node.count; i++) {
+        const gnode *n = &m->node.at[i];
+        bool makes = false, is = true;
+        for (uint32_t k = 0; k < n->count_out; k++) makes = makes || n->out[k] == value;
+        if (!makes || n->is_dead) continue;
+        for (uint32_t k = 0; k < COUNT_OF(opaque); k++)
+            if (!strcmp(n->op, opaque[k])) return true;
+        for (uint32_t k = 0; k < n->count_in; k++) is = is && (n->in[k] == G_NONE || is_known(m, n->in[k]));
+        return is;
+    }
+    return true;
+}
+
+/* May the permit for int8 make this a product of integers with scales? Round numbers are no multiples of such scales,
+ * so the result is not exact. A product of two values that the run computes stays as it is. */
+static bool is_of_bytes(const gmodel *m, const gnode *n, sinter_dtype dtype)
+{
+    static const char *const names[] = { "MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose" };
+    if (!(m->allow & SINTER_ALLOW_INT8) || dtype != SINTER_DTYPE_F32) return false;
+    bool is_product = false, has_weight = false;
+    for (uint32_t i = 0; i < COUNT_OF(names); i++) is_product = is_product || !strcmp(n->op, names[i]);
+    for (uint32_t i = 0; i < n->count_in && is_product; i++)
+        has_weight = has_weight || (n->in[i] != G_NONE && is_known(m, n->in[i]));
+    return has_weight;
+}
+
 double judge_largest(const gtensor *t)
 {
     double most = 0;
@@ -248,12 +279,12 @@ gtensor *judge_factors(gmodel *m, const gtensor *t, bool small)
     return to;
 }
 
-/* What the terms of a sum may leave where they cancel: as they are exact, nothing; else a unit of the largest product.
- */
+/* What the terms of a sum may leave where they cancel: nothing where they are exact; else a unit of the largest
+ * product. */
 static double left_of_terms(const gmodel *m, const gnode *n, uint32_t k, sinter_dtype dtype)
 {
     double most = judge_unit(m, dtype);
-    bool is_rounded = false;
+    bool is_rounded = is_of_bytes(m, n, dtype);
     for (uint32_t i = 0; i < 2 && i < n->count_in; i++) {
         const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
         if (!t || t->dtype != dtype) continue;
@@ -368,7 +399,8 @@ static void move_mean(gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32
 static void move_equal(const gmodel *m, const gnode *n, uint32_t k, gtensor *to, uint32_t lane)
 {
     const bool is_equal = !strcmp(n->op, "Equal");
-    if (to->dtype != SINTER_DTYPE_BOOL || (!is_equal && strcmp(n->op, "Cast") != 0)) return;
+    const bool is_cast = !strcmp(n->op, "Cast") || !strcmp(n->op, "CastLike");
+    if (to->dtype != SINTER_DTYPE_BOOL || (!is_equal && !is_cast)) return;
     gtensor *const *a = m->value.at[n->in[0]].at[k], *const *b = is_equal ? m->value.at[n->in[1]].at[k] : NULL;
     if (!dtype_is_float(a[0]->dtype) || a[0]->count != a[lane]->count || (b && b[0]->count != b[lane]->count)) return;
     for (int64_t i = 0; i < to->count; i++) {
@@ -384,7 +416,8 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     const double by = cancelled(m, n, k, t->dtype);
     for (int64_t j = 0; j < t->count && by > 0; j++)
         dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 == lane % 2 ? by : -by));
-    const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(m, first));
+    const bool all = !is_exact_op(n->op) || is_of_bytes(m, n, t->dtype) ||
+                     (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(m, first));
     gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, t, to, lane);
     if (first->count == t->count) move_equal(m, n, k, to, lane);
