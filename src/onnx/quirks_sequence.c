@@ -233,12 +233,40 @@ void convert_identity(onnx_call *c)
     c->out[0] = call_list_at(c, x) || call_strings_at(c, x) ? x : build_identity(&c->b, x);
 }
 
+/* The body of a Loop as its turn `turn`. */
+static void write_turn(onnx_call *c, const onnx_graph *body, uint32_t turn, ir_value_id *in, ir_value_id *made)
+{
+    in[0] = build_scalar_i64(&c->b, SINTER_DTYPE_I64, turn);
+    in[1] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, 1);
+    for (uint32_t i = 0; i < 2 && i < body->in.count; i++) /* with one axis where the body declares it so */
+        if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = build_unsqueezed(&c->b, in[i], 0);
+    importer_forget(c->im); /* a turn's sizes say nothing of those of the next */
+    call_inline(c, body, in, c->count_in, made, c->count_out + 1);
+}
+
+/* The scan outputs of a Loop without turns have no slices. The body says what shape a slice would have; nothing reads
+ * the numbers that the body computes. */
+static void empty_scans(onnx_call *c, const onnx_graph *body, ir_value_id *in, ir_value_id *made, uint32_t carried)
+{
+    write_turn(c, body, 0, in, made);
+    for (uint32_t i = carried; i < c->count_out && !c->b.status; i++) {
+        const ir_value_id one = made[1 + i];
+        if (call_list_at(c, one) || call_strings_at(c, one)) REJECT(c, UNSUPPORTED, "a scan output that is no tensor");
+        const ir_value_id row = build_unsqueezed(&c->b, one, 0);
+        if (c->b.status) return;
+        dim d[SINTER_RANK_MAX];
+        const uint32_t rank = call_shape(c, row, d);
+        d[0] = dim_const(c->b.g->dims, 0);
+        c->out[i] = build_expanded(&c->b, build_scalar(&c->b, call_type(c, one), 0), d, rank);
+    }
+}
+
 /* ---- a Loop that carries sequences, or values whose rank changes, is written out, turn by turn ---- */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
 {
     enum { TURNS_MAX = 1024 };
     double trip = TURNS_MAX, on = 1;
-    const uint32_t carried = c->count_in - 2, made_count = c->count_out + 1;
+    const uint32_t carried = c->count_in - 2;
     const bool is_bounded = call_in(c, 0) != 0;
     if (call_list_at(c, call_in(c, 0)) || call_list_at(c, call_in(c, 1)))
         REJECT(c, INVALID_MODEL, "the number of turns or the condition is a sequence");
@@ -249,18 +277,13 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
     if (is_bounded && trip > TURNS_MAX && on != 0)
         REJECT(c, UNSUPPORTED, "%s, and it has %.0f turns; %d can be written out", why, trip, (int)TURNS_MAX);
     const uint32_t scanned = c->count_out - carried;
-    ir_value_id *in = items_new(c, c->count_in), *made = items_new(c, made_count),
+    ir_value_id *in = items_new(c, c->count_in), *made = items_new(c, c->count_out + 1),
                 *all = items_new(c, size_mul(scanned, TURNS_MAX));
     if (c->b.status) return;
     memcpy(in + 2, c->in + 2, carried * sizeof *in);
     uint32_t turns = 0;
     for (; turns < TURNS_MAX && turns < trip && on != 0 && !c->b.status; turns++) {
-        in[0] = build_scalar_i64(&c->b, SINTER_DTYPE_I64, turns);
-        in[1] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, 1);
-        for (uint32_t i = 0; i < 2 && i < body->in.count; i++) /* with one axis where the body declares it so */
-            if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = build_unsqueezed(&c->b, in[i], 0);
-        importer_forget(c->im); /* a turn's sizes say nothing of those of the next */
-        call_inline(c, body, in, c->count_in, made, made_count);
+        write_turn(c, body, turns, in, made);
         if (!c->b.status && !ir_known_scalar(c->b.g, made[0], &on))
             REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);
         for (uint32_t i = 0; i < carried && !c->b.status; i++) in[i + 2] = made[i + 1];
@@ -270,8 +293,11 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
     }
     if (!is_bounded && turns == TURNS_MAX && on != 0)
         REJECT(c, UNSUPPORTED, "%s, and it does not end within %d turns", why, (int)TURNS_MAX);
-    if (scanned && !turns) REJECT(c, UNSUPPORTED, "%s, and it has no turns to make its outputs from", why);
     for (uint32_t i = 0; i < carried && !c->b.status; i++) c->out[i] = in[i + 2];
+    if (scanned && !turns && !c->b.status) {
+        empty_scans(c, body, in, made, carried);
+        return;
+    }
     for (uint32_t i = 0; i < scanned && !c->b.status; i++) {
         const ir_value_id *parts = all + (size_t)i * TURNS_MAX;
         c->out[carried + i] = turns == 1 ? parts[0] : build_concat(&c->b, parts, turns, &(attrs_concat){ .axis = 0 });
