@@ -214,6 +214,11 @@ static uint32_t explicit_leaf(grow *g, sinter_dtype dtype, const gsize *at, uint
     return id;
 }
 
+uint32_t grow_input_ints(grow *g, sinter_dtype dtype, const gsize *at, uint32_t count, bool is_scalar)
+{
+    return explicit_leaf(g, dtype, at, count, is_scalar, false);
+}
+
 uint32_t grow_const_ints(grow *g, const int64_t *at, uint32_t count)
 {
     gsize s[64];
@@ -363,7 +368,7 @@ static uint32_t from_shape(grow *g, gsize s)
     return grow_2(g, "Gather", shape, grow_const_ints(g, (const int64_t[]){ axis }, 1));
 }
 
-static uint32_t computed_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
+static uint32_t of_shapes(grow *g, const gsize *at, uint32_t count, bool is_scalar)
 {
     uint32_t part[G_IN];
     if (!count || count > G_IN) return G_NONE;
@@ -387,12 +392,15 @@ uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
 {
     bool is_const = true;
     for (uint32_t i = 0; i < count; i++) is_const &= gsize_is_const(g, at[i]);
+    if (grow_one_in(g, is_const ? 8 : 3)) {
+        const uint32_t made = grow_computed(g, at, count, is_scalar);
+        if (made != G_NONE || g->is_refused) return made;
+    }
     const uint32_t way = grow_below(g, 10);
-    if (is_const && (way < 7 || g->is_const_only))
-        return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, true);
-    if (way != 9 || g->is_const_only) {
-        const uint32_t made = computed_ints(g, at, count, is_scalar);
-        if (made != G_NONE || g->is_const_only) return made;
+    if (is_const && way < 7) return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, true);
+    if (way != 9) {
+        const uint32_t made = of_shapes(g, at, count, is_scalar);
+        if (made != G_NONE) return made;
     }
     return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, false);
 }
@@ -517,18 +525,18 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
         else g->is_refused = true;
         return G_NONE;
     }
-    const gvalue *first = &m->value.at[m->node.at[node].out[0]];
-    if (first->is_list || first->is_text) return m->node.at[node].out[0];
+    if (m->value.at[m->node.at[node].out[0]].is_text) return m->node.at[node].out[0];
     for (uint32_t i = 0; i < outputs && is_good; i++) {
         const uint32_t v = m->node.at[node].out[i];
-        is_good = v == G_NONE || is_useful(g, &m->value.at[v]);
+        is_good = v == G_NONE || m->value.at[v].is_list || is_useful(g, &m->value.at[v]);
     }
     if (!is_good) {
         m->node.count = node;
         return G_NONE;
     }
     for (uint32_t i = 0; i < outputs; i++)
-        if (m->node.at[node].out[i] != G_NONE) see(g, m->node.at[node].out[i]);
+        if (m->node.at[node].out[i] != G_NONE && !m->value.at[m->node.at[node].out[i]].is_list)
+            see(g, m->node.at[node].out[i]);
     return m->node.at[node].out[0];
 }
 

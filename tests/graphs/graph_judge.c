@@ -283,6 +283,11 @@ bool judge_scope(gmodel *m, uint32_t scope, uint32_t k)
 
 void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
 {
+    m->value.at[to].is_list = m->value.at[from].is_list;
+    if (m->value.at[from].is_list) {
+        judge_pass_list(m, to, from, k);
+        return;
+    }
     gvalue *a = &m->value.at[to];
     const gvalue *b = &m->value.at[from];
     a->dtype = b->dtype;
@@ -293,8 +298,11 @@ void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
 
 static void spoil(gmodel *m, const gnode *n, uint32_t k)
 {
-    for (uint32_t i = 0; i < n->count_out; i++)
-        if (n->out[i] != G_NONE) calm(&m->value.at[n->out[i]], k);
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        gvalue *v = n->out[i] == G_NONE ? NULL : &m->value.at[n->out[i]];
+        for (uint32_t j = 0; v && j < v->item.count; j++) calm(&m->value.at[v->item.at[j]], k);
+        if (v && !v->is_list) calm(v, k);
+    }
 }
 
 /* Lane 0's decision; `is_open`: the lanes differ. */
@@ -492,6 +500,10 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
             if (!collect(m, &r, i - carried - 1, &m->value.at[s->result.at[i]], k)) return refuse_slices(m, n, scope);
         for (uint32_t i = 0; i < carried; i++) {
             gvalue *p = &m->value.at[s->param.at[2 + i]];
+            if (p->is_list) {
+                judge_pass_list(m, s->param.at[2 + i], s->result.at[1 + i], k);
+                continue;
+            }
             memcpy(p->at[k], next[i].at[k], sizeof p->at[k]);
             p->rank = next[i].at[k][0]->rank;
             p->is_chaotic[k] = next[i].is_chaotic[k];
@@ -557,7 +569,8 @@ bool judge_node(gmodel *m, uint32_t node, uint32_t k)
                (!m->error[0] && refuse(m, &n, "a sequence or text that is not as it has to be"));
     }
     for (uint32_t i = 0; i < n.count_in; i++)
-        if (n.in[i] != G_NONE && !m->value.at[n.in[i]].at[k][0]) return refuse(m, &n, "an input has no data");
+        if (n.in[i] != G_NONE && !m->value.at[n.in[i]].is_list && !m->value.at[n.in[i]].at[k][0])
+            return refuse(m, &n, "an input has no data");
     if (!strcmp(n.op, "If")) return run_if(m, &n, k);
     if (!strcmp(n.op, "Loop")) return run_loop(m, &n, k);
     if (!strcmp(n.op, "Scan")) return run_scan(m, &n, k);

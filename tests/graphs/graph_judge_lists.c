@@ -7,6 +7,7 @@ bool judge_is_list(const gmodel *m, const gnode *n)
 {
     if (strstr(n->op, "Sequence") == n->op || !strncmp(n->op, "Optional", 8)) return true;
     if (!strcmp(n->op, "SplitToSequence") || !strcmp(n->op, "ConcatFromSequence")) return true;
+    if (!strcmp(n->op, "Identity")) return m->value.at[n->in[0]].is_list;
     if (strcmp(n->op, "Cast") != 0) return false;
     return gnode_find(n, "to")->i == G_STRING || m->value.at[n->in[0]].is_text;
 }
@@ -26,6 +27,13 @@ static void begin_list(gmodel *m, uint32_t list, uint32_t count)
     m->value.at[list].is_list = true;
     if (count) (void)item_of(m, list, count - 1);
     m->value.at[list].item.count = count;
+}
+
+void judge_pass_list(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
+{
+    const uint32_t count = m->value.at[from].item.count;
+    begin_list(m, to, count);
+    for (uint32_t i = 0; i < count; i++) judge_pass(m, item_of(m, to, i), m->value.at[from].item.at[i], k);
 }
 
 static int64_t int_of(const gnode *n, const char *name, int64_t initial)
@@ -143,7 +151,7 @@ bool judge_list(gmodel *m, const gnode *n, uint32_t k)
         judge_scalar(m, n->out[0], SINTER_DTYPE_BOOL, n->count_in > 0, k);
         return true;
     }
-    if (!strcmp(n->op, "Optional") || !strcmp(n->op, "OptionalGetElement")) {
+    if (!strcmp(n->op, "Optional") || !strcmp(n->op, "OptionalGetElement") || !strcmp(n->op, "Identity")) {
         judge_pass(m, n->out[0], n->in[0], k);
         return true;
     }

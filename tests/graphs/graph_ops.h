@@ -61,7 +61,6 @@ struct grow {
     bool has_specials;          /* numbers that are infinite, none, -0 or denormal */
     bool keeps_opset;           /* nodes that need a later one are taken back */
     bool is_unfit;              /* the node that is being made is such a one */
-    bool is_const_only;         /* integers that nodes take are known while building */
     uint64_t types;             /* that leaves may have */
     VEC(uint32_t) seen;         /* values of the scopes that are open, newest last */
     uint32_t nodes_left;
@@ -117,6 +116,10 @@ gsize    grow_size(grow *g);
 gfill    grow_fill(grow *g, sinter_dtype dtype);
 /* Integers as a value of type I64 and rank 1 (rank 0 where `is_scalar`): a constant, an input, or made of shapes. */
 uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar);
+/* A new input of them, whose type can hold them. */
+uint32_t grow_input_ints(grow *g, sinter_dtype dtype, const gsize *at, uint32_t count, bool is_scalar);
+/* The same as grow_ints, computed from the values of small inputs (graph_grow_sizes.c). */
+uint32_t grow_computed(grow *g, const gsize *at, uint32_t count, bool is_scalar);
 uint32_t grow_const_ints(grow *g, const int64_t *at, uint32_t count);
 /* At most SINTER_RANK_MAX of them: mostly a constant, else what grow_ints gives, or an input of none. */
 uint32_t grow_axes(grow *g, const int64_t *at, uint32_t count);
@@ -147,6 +150,17 @@ uint32_t grow_3(grow *g, const char *op, uint32_t x, uint32_t y, uint32_t z);
 uint32_t grow_cast(grow *g, uint32_t x, sinter_dtype to);
 uint32_t grow_transpose(grow *g, uint32_t x, const int64_t *perm);
 uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank);
+
+/* ---- bodies of If, Loop and Scan ---- */
+typedef struct opened { uint32_t scope, seen; } opened;
+opened   grow_open(grow *g);
+/* The body's scope, for the attribute of the node. */
+uint32_t grow_close(grow *g, opened o);
+/* Makes the value a result of the open body. False: there is no value. */
+bool     grow_result(grow *g, uint32_t value);
+/* A parameter of the open body, with what it is in the first turn: a scalar; a list. */
+uint32_t grow_param(grow *g, sinter_dtype dtype, int64_t x);
+uint32_t grow_param_list(grow *g, uint32_t list);
 
 /* ---- graphs ---- */
 typedef struct grow_options {

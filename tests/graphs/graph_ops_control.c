@@ -2,20 +2,15 @@
 /* graph_ops_control.c - rows of If, Loop and Scan: bodies are grown like graphs, with captured values and nested. */
 #include "graph_ops.h"
 
-typedef struct opened {
-    uint32_t scope, seen;
-    bool is_const_only;
-} opened;
-
-static opened open_scope(grow *g)
+opened grow_open(grow *g)
 {
-    const opened o = { g->scope, g->seen.count, g->is_const_only };
+    const opened o = { g->scope, g->seen.count };
     g->scope = gmodel_scope(g->m, g->scope);
     g->depth++;
     return o;
 }
 
-static uint32_t close_scope(grow *g, opened o)
+uint32_t grow_close(grow *g, opened o)
 {
     const uint32_t inner = g->scope;
     g->scope = o.scope;
@@ -47,6 +42,13 @@ static uint32_t own(grow *g, uint32_t value)
     bool is_taken = g->m->value.at[value].scope != g->scope || g->m->value.at[value].kind != G_RESULT;
     for (uint32_t i = 0; i < s->result.count; i++) is_taken |= s->result.at[i] == value;
     return is_taken ? grow_1(g, "Identity", value) : value;
+}
+
+bool grow_result(grow *g, uint32_t value)
+{
+    const uint32_t r = own(g, value);
+    if (r != G_NONE) result(g, r);
+    return r != G_NONE;
 }
 
 static bool same_type_and_shape(const grow *g, uint32_t a, uint32_t b)
@@ -89,19 +91,19 @@ static bool make_if(grow *g, const gop *op)
     uint32_t branch[2], like[2];
     const bool any_shape = grow_one_in(g, 3);
     for (uint32_t b = 0; b < 2; b++) {
-        const opened o = open_scope(g);
+        const opened o = grow_open(g);
         body(g, 1 + grow_below(g, 4));
         for (uint32_t i = 0; i < count && !g->is_refused; i++) {
             uint32_t v = b ? similar(g, like[i], any_shape) : grow_find(g, T_ALL, 0, 5);
             v = own(g, v);
             if (v == G_NONE) {
-                (void)close_scope(g, o);
+                (void)grow_close(g, o);
                 return false;
             }
             like[i] = v;
             result(g, v);
         }
-        branch[b] = close_scope(g, o);
+        branch[b] = grow_close(g, o);
         if (g->is_refused) return false;
     }
     const uint32_t n = grow_begin(g, op->name);
@@ -136,7 +138,7 @@ static uint32_t param_like(grow *g, uint32_t v)
     return p;
 }
 
-static uint32_t param_scalar(grow *g, sinter_dtype dtype, int64_t x)
+uint32_t grow_param(grow *g, sinter_dtype dtype, int64_t x)
 {
     const uint32_t rank = grow_one_in(g, 6), p = param(g, dtype, rank);
     gvalue *to = &g->m->value.at[p];
@@ -147,6 +149,14 @@ static uint32_t param_scalar(grow *g, sinter_dtype dtype, int64_t x)
         for (uint32_t lane = 0; lane < G_LANES; lane++) to->at[k][lane] = t;
     }
     *(uint32_t *)VEC_PUSH(g->m->a, &g->seen) = p;
+    return p;
+}
+
+uint32_t grow_param_list(grow *g, uint32_t list)
+{
+    const uint32_t p = param(g, SINTER_DTYPE_NONE, 0);
+    g->m->value.at[p].has_no_shape = true;
+    for (uint32_t k = 0; k < g->m->envs; k++) judge_pass(g->m, p, list, k);
     return p;
 }
 
@@ -163,10 +173,10 @@ static bool make_loop(grow *g, const gop *op)
     for (uint32_t i = 0; i < carried; i++) in[2 + i] = grow_pick(g, T_ALL, 0, 4);
     for (uint32_t i = 0; i < 2 + carried; i++)
         if (in[i] == G_NONE) return false;
-    const opened o = open_scope(g);
+    const opened o = grow_open(g);
     uint32_t p[4], r = 0;
-    p[0] = param_scalar(g, SINTER_DTYPE_I64, 0);
-    p[1] = param_scalar(g, SINTER_DTYPE_BOOL, 1);
+    p[0] = grow_param(g, SINTER_DTYPE_I64, 0);
+    p[1] = grow_param(g, SINTER_DTYPE_BOOL, 1);
     for (uint32_t i = 0; i < carried; i++) p[2 + i] = param_like(g, in[2 + i]);
     body(g, 1 + grow_below(g, 4));
     const bool decides = in[0] != G_ABSENT && grow_one_in(g, 4) && !grow_rank(g, p[0]);
@@ -183,7 +193,7 @@ static bool make_loop(grow *g, const gop *op)
         is_fine = r != G_NONE;
         if (is_fine) result(g, r);
     }
-    const uint32_t scope = close_scope(g, o);
+    const uint32_t scope = grow_close(g, o);
     if (!is_fine || g->is_refused) return false;
     const uint32_t n = grow_begin(g, op->name);
     for (uint32_t i = 0; i < 2 + carried; i++) grow_in(g, n, in[i]);
@@ -219,7 +229,7 @@ static bool make_scan(grow *g, const gop *op)
     for (uint32_t i = 0; i < 2; i++) turn[i] = grow_one_in(g, 3);
     for (uint32_t i = 0; i < carried; i++)
         if (in[i] == G_NONE) return false;
-    const opened o = open_scope(g);
+    const opened o = grow_open(g);
     for (uint32_t i = 0; i < carried; i++) p[i] = param_like(g, in[i]);
     for (uint32_t i = 0; i < scanned; i++) p[carried + i] = param_slice(g, in[carried + i], (uint32_t)axis[i]);
     body(g, 1 + grow_below(g, 4));
@@ -237,7 +247,7 @@ static bool make_scan(grow *g, const gop *op)
         out_axis[i] = grow_one_in(g, 3) ? grow_below(g, grow_rank(g, r) + 1) : 0;
         out_turn[i] = grow_one_in(g, 4);
     }
-    const uint32_t scope = close_scope(g, o);
+    const uint32_t scope = grow_close(g, o);
     if (!is_fine || g->is_refused) return false;
     const uint32_t n = grow_begin(g, op->name);
     for (uint32_t i = 0; i < carried + scanned; i++) grow_in(g, n, in[i]);
@@ -264,12 +274,12 @@ static bool make_map(grow *g, const gop *op)
     for (uint32_t i = 0; i < count; i++) grow_in(g, made, in[i]);
     const uint32_t list = grow_end(g, made, 1);
     if (list == G_NONE) return false;
-    const opened o = open_scope(g);
+    const opened o = grow_open(g);
     (void)param_like(g, x);
     body(g, 1 + grow_below(g, 3));
     const uint32_t r = own(g, grow_find(g, T_ALL, 0, 5));
     if (r != G_NONE) result(g, r);
-    const uint32_t scope = close_scope(g, o);
+    const uint32_t scope = grow_close(g, o);
     if (r == G_NONE || g->is_refused) return false;
     const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, list);

@@ -321,18 +321,25 @@ static bool simple(grow *g, const gop *op)
     return grow_1(g, op->name, x) != G_NONE;
 }
 
-/* Nothing is dropped while no training_mode is true. */
+/* Nothing is dropped while training_mode is not true, or the ratio is 0. The run may decide one of the two. */
 static bool dropout(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, op->types, 1, 5), ratio = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
-                   mode = grow_one_in(g, 2) ? G_ABSENT : grow_const_scalar(g, SINTER_DTYPE_BOOL, 0);
+    const uint32_t x = grow_pick(g, op->types, 1, 5), way = grow_below(g, 5);
+    const bool drops_none = way >= 3;
+    uint32_t ratio = G_ABSENT, mode = G_ABSENT;
     if (x == G_NONE) return false;
+    const sinter_dtype type = grow_one_in(g, 2) ? SINTER_DTYPE_F32 : grow_type(g, x);
+    if (way >= 1)
+        ratio = grow_one_in(g, 2) ? grow_const_scalar(g, type, drops_none ? 0 : 0.25)
+                                  : grow_leaf(g, type, NULL, 0, false, (gfill){ 0, drops_none ? 0 : 0.5, 0.5, 7 });
+    if (way >= 2)
+        mode = grow_one_in(g, 2)
+                   ? grow_const_scalar(g, SINTER_DTYPE_BOOL, drops_none)
+                   : grow_leaf(g, SINTER_DTYPE_BOOL, NULL, 0, false, (gfill){ 0, drops_none, 1, grow_below(g, 99) });
     const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    if (grow_one_in(g, 2)) {
-        grow_in(g, n, ratio);
-        if (mode != G_ABSENT) grow_in(g, n, mode);
-    }
+    if (ratio != G_ABSENT) grow_in(g, n, ratio);
+    if (mode != G_ABSENT) grow_in(g, n, mode);
     return grow_end(g, n, 1) != G_NONE;
 }
 

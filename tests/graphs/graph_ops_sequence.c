@@ -86,16 +86,14 @@ static list erase(grow *g, list l)
     return (list){ grow_end(g, n, 1), l.count - 1, l.like, l.axis, l.is_squeezed };
 }
 
-static bool sequence(grow *g, const gop *op)
+/* Ends in a tensor. wanted: AT, LENGTH or CONCAT; else any of them. */
+static bool end_list(grow *g, list l, int64_t wanted)
 {
-    list l = new_list(g, op->arg);
-    if (l.value != G_NONE && l.like != G_NONE && (op->arg & (INSERT | EMPTY) || grow_one_in(g, 4))) l = insert(g, l);
-    if (l.value != G_NONE && l.count > 1 && (op->arg & ERASE || grow_one_in(g, 4))) l = erase(g, l);
-    if (l.value == G_NONE || !l.count) return false;
-    if (op->arg & LENGTH) return grow_1(g, "SequenceLength", l.value) != G_NONE;
-    if (op->arg & AT || (!(op->arg & CONCAT) && grow_one_in(g, 2)))
-        return grow_2(g, "SequenceAt", l.value,
-                      l.like != G_NONE && grow_one_in(g, 3) ? place_of(g, l.count) : at_of(g, l.count, 0)) != G_NONE;
+    if (wanted & LENGTH || !l.count) return grow_1(g, "SequenceLength", l.value) != G_NONE;
+    if (wanted & AT || (!(wanted & CONCAT) && grow_one_in(g, 2))) {
+        const uint32_t at = l.like != G_NONE && grow_one_in(g, 3) ? place_of(g, l.count) : at_of(g, l.count, 0);
+        return grow_2(g, "SequenceAt", l.value, at) != G_NONE;
+    }
     const uint32_t rank = l.like == G_NONE ? 1 : grow_rank(g, l.like);
     const bool is_new = l.like == G_NONE ? l.is_squeezed : !rank || grow_one_in(g, 3);
     const uint32_t n = grow_begin(g, "ConcatFromSequence");
@@ -103,6 +101,117 @@ static bool sequence(grow *g, const gop *op)
     grow_int(g, n, "axis", l.like == G_NONE ? l.axis : grow_below(g, rank + is_new));
     if (is_new) grow_int(g, n, "new_axis", 1);
     return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool sequence(grow *g, const gop *op)
+{
+    list l = new_list(g, op->arg);
+    if (l.value != G_NONE && l.like != G_NONE && (op->arg & (INSERT | EMPTY) || grow_one_in(g, 4))) l = insert(g, l);
+    if (l.value != G_NONE && l.count > 1 && (op->arg & ERASE || grow_one_in(g, 4))) l = erase(g, l);
+    return l.value != G_NONE && l.count && end_list(g, l, op->arg);
+}
+
+/* ---- lists and bodies ---- */
+
+/* A list with one more, or with another one in the place of one. */
+static list changed(grow *g, list l, bool keeps_count)
+{
+    if (l.count && (keeps_count || grow_one_in(g, 3))) l = erase(g, l);
+    return l.value == G_NONE ? l : insert(g, l);
+}
+
+static uint32_t when(grow *g, bool is_known)
+{
+    if (is_known) return grow_const_scalar(g, SINTER_DTYPE_BOOL, grow_below(g, 2));
+    const uint32_t found = grow_find(g, T_B, 0, 0);
+    if (found != G_NONE && grow_one_in(g, 2)) return found;
+    return grow_leaf(g, SINTER_DTYPE_BOOL, NULL, 0, false, (gfill){ 0, 1, 1, grow_below(g, 999) });
+}
+
+static uint32_t if_of(grow *g, uint32_t condition, const uint32_t *branch, uint32_t outputs)
+{
+    const uint32_t n = grow_begin(g, "If");
+    grow_in(g, n, condition);
+    gnode_attr(&g->m->node.at[n], "then_branch", GA_GRAPH)->i = branch[0];
+    gnode_attr(&g->m->node.at[n], "else_branch", GA_GRAPH)->i = branch[1];
+    return grow_end(g, n, outputs);
+}
+
+/* An If whose branches give lists, of one length where the run decides. */
+static bool list_if(grow *g, const gop *op)
+{
+    const bool is_known = grow_one_in(g, 3);
+    const list l = new_list(g, CONSTRUCT);
+    list made[2] = { l, l };
+    uint32_t branch[2];
+    if (g->depth > 1 || l.value == G_NONE) return false;
+    const uint32_t condition = when(g, is_known);
+    if (condition == G_NONE) return false;
+    const bool yes = is_known && gtensor_at(grow_data(g, condition, 0), 0) != 0;
+    for (uint32_t b = 0; b < 2; b++) {
+        const opened o = grow_open(g);
+        if (!grow_one_in(g, 4)) made[b] = changed(g, l, !is_known);
+        const bool is_fine = made[b].value != G_NONE && grow_result(g, made[b].value);
+        branch[b] = grow_close(g, o);
+        if (!is_fine) return false;
+    }
+    list all = made[!yes];
+    all.value = if_of(g, condition, branch, 1);
+    if (all.value == G_NONE) return false;
+    if (grow_one_in(g, 3)) all = insert(g, all);
+    return all.value != G_NONE && end_list(g, all, op->arg);
+}
+
+/* A Loop that carries a list and adds to it; or one that takes an element of an outer list in each turn. */
+static bool list_loop(grow *g, const gop *op)
+{
+    const bool carries = op->arg == INSERT;
+    const list l = new_list(g, carries && grow_one_in(g, 3) ? EMPTY : CONSTRUCT);
+    const uint32_t turns = carries ? grow_below(g, 4) : 1 + grow_below(g, l.count + 1);
+    if (g->depth > 1 || l.value == G_NONE || l.like == G_NONE || (!carries && turns > l.count)) return false;
+    const gsize count = gsize_of(turns);
+    const uint32_t trips = carries ? grow_const_scalar(g, SINTER_DTYPE_I64, turns) : grow_ints(g, &count, 1, true);
+    if (trips == G_NONE) return false;
+    const opened o = grow_open(g);
+    const uint32_t at = grow_param(g, SINTER_DTYPE_I64, 0), go = grow_param(g, SINTER_DTYPE_BOOL, 1);
+    list own = l;
+    if (carries) own.value = grow_param_list(g, l.value);
+    bool is_fine = grow_result(g, go);
+    if (carries) {
+        own = changed(g, own, false);
+        is_fine = is_fine && own.value != G_NONE && grow_result(g, own.value);
+    }
+    const uint32_t x = carries ? grow_1(g, "Identity", l.like) : grow_2(g, "SequenceAt", l.value, at);
+    is_fine = is_fine && grow_result(g, x);
+    const uint32_t body = grow_close(g, o);
+    if (!is_fine || own.count < l.count) return false;
+    const uint32_t n = grow_begin(g, "Loop");
+    grow_in(g, n, trips);
+    grow_in(g, n, G_ABSENT);
+    if (carries) grow_in(g, n, l.value);
+    gnode_attr(&g->m->node.at[n], "body", GA_GRAPH)->i = body;
+    list all = l;
+    all.value = grow_end(g, n, 1 + carries);
+    all.count += turns * (own.count - l.count);
+    return all.value != G_NONE && (!carries || end_list(g, all, 0));
+}
+
+/* Branches that give an optional each, with or without a value where the condition is known. */
+static bool optional_if(grow *g, const gop *op)
+{
+    (void)op;
+    uint32_t branch[2];
+    const uint32_t x = grow_pick(g, T_ALL, 0, 4), condition = when(g, grow_one_in(g, 3));
+    if (g->depth > 1 || x == G_NONE || condition == G_NONE) return false;
+    for (uint32_t b = 0; b < 2; b++) {
+        const opened o = grow_open(g);
+        const uint32_t own = b ? another(g, x) : x;
+        const bool is_fine = own != G_NONE && grow_result(g, grow_1(g, "Optional", own));
+        branch[b] = grow_close(g, o);
+        if (!is_fine) return false;
+    }
+    const uint32_t made = if_of(g, condition, branch, 1);
+    return made != G_NONE && grow_1(g, grow_one_in(g, 3) ? "OptionalHasElement" : "OptionalGetElement", made) != G_NONE;
 }
 
 /* arg 1: asks whether there is a value; 2: of an optional that is left out. */
@@ -148,5 +257,9 @@ const gop gops_sequence[] = {
     { "OptionalGetElement", 15, 0, 1, optional, 0, 0, 0 },
     { "OptionalHasElement", 15, 0, 1, optional, 2, 0, 0 },
     { "text", 0, 0, 1, text_of, 0, 0, 0 },
+    { "list from if", 0, 0, 1, list_if, 0, 0, 0 },
+    { "list from loop", 0, 0, 1, list_loop, INSERT, 0, 0 },
+    { "list in loop", 0, 0, 1, list_loop, AT, 0, 0 },
+    { "optional from if", 0, 0, 1, optional_if, 0, 0, 0 },
     { 0 },
 };

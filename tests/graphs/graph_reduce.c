@@ -28,7 +28,10 @@ static void judge_and_run(gmodel *m, const grun *o, gverdict *v)
         (void)snprintf(v->text, sizeof v->text, "%s", m->error);
         return;
     }
-    if (m->scope.at[0].result.count) (void)grun_model(m, o, v);
+    const gscope *main_scope = &m->scope.at[0];
+    for (uint32_t i = 0; i < main_scope->result.count; i++)
+        if (m->value.at[main_scope->result.at[i]].is_list || m->value.at[main_scope->result.at[i]].is_text) return;
+    if (main_scope->result.count) (void)grun_model(m, o, v);
 }
 
 /* Does the model fail in the same way? */

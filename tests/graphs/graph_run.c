@@ -75,13 +75,21 @@ static bool is_accepted(const char *why)
 /* What a permitted type does is judged here, so the build need not take any of it back. */
 #define BUDGET 1e6
 
+/* One of the contexts that take turns. */
+typedef struct lane {
+    sinter_context *context;
+    uint32_t profile;
+    sinter_tensor set[G_IO]; /* inputs that it has; data NULL: none */
+    guarded in[G_IO], out[G_IO];
+} lane;
+enum { LANES = 2 * G_PROFILES };
+
 typedef struct runner {
     const gmodel *m;
     const grun *o;
     gverdict *v;
     sinter_engine *engine;
-    sinter_context *context;
-    guarded in[G_IO], out[G_IO];
+    lane lane[LANES];
     uint64_t seed;
 } runner;
 
@@ -170,7 +178,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
     return sinter_build_memory(model, size, &b, out, error);
 }
 
-static bool compare(runner *r, uint32_t k)
+static bool compare(runner *r, lane *l, uint32_t k)
 {
     const gscope *s = &r->m->scope.at[0];
     for (uint32_t i = 0; i < s->result.count; i++) {
@@ -178,7 +186,7 @@ static bool compare(runner *r, uint32_t k)
         sinter_tensor t;
         sinter_error error = { 0 };
         char why[512] = "", said[700];
-        if (sinter_context_output(r->context, v->name, &t, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+        if (sinter_context_output(l->context, v->name, &t, &error) != SINTER_OK) return fail(r->v, "run", error.text);
         const double gap = judge_gap(r->m, v, k, &t, why, sizeof why);
         const bool is_doubtful = gap > 1 && judge_is_doubtful(r->m, v, k);
         r->v->compared++;
@@ -190,41 +198,96 @@ static bool compare(runner *r, uint32_t k)
     return true;
 }
 
-static bool run(runner *r, uint32_t k)
+/* An input whose shape stays may keep its memory: each run reads the memory again. */
+static bool give_input(runner *r, lane *l, uint32_t i, uint32_t k)
+{
+    const gvalue *v = &r->m->value.at[r->m->scope.at[0].param.at[i]];
+    const gtensor *t = v->at[k][0];
+    sinter_error error = { 0 };
+    const bool is_same = l->set[i].data && !memcmp(l->set[i].dim, t->dim, t->rank * sizeof *t->dim);
+    if (is_same && test_random(&r->seed) % 3 == 0) {
+        if (t->size) memcpy(l->in[i].data, t->data, t->size);
+        return true;
+    }
+    guarded next = guard_new(t->size, test_random(&r->seed) & 1), last = l->in[i];
+    if (t->size) memcpy(next.data, t->data, t->size);
+    sinter_tensor x = { .dtype = t->dtype, .rank = t->rank, .data = next.data };
+    memcpy(x.dim, t->dim, sizeof x.dim);
+    const sinter_status s = sinter_context_set_input(l->context, v->name, &x, &error);
+    guard_free(&last);
+    l->in[i] = next;
+    l->set[i] = x;
+    return s == SINTER_OK || fail(r->v, "input", error.text);
+}
+
+static bool give_output(runner *r, lane *l, uint32_t i, uint32_t k)
+{
+    const gvalue *v = &r->m->value.at[r->m->scope.at[0].result.at[i]];
+    const size_t size = v->at[k][0]->size;
+    sinter_error error = { 0 };
+    guarded next = { 0 };
+    if (test_random(&r->seed) % 4) {
+        next = guard_new(size, test_random(&r->seed) & 1);
+        if (size) memset(next.data, 0xA5, size);
+    }
+    if (sinter_context_set_output(l->context, v->name, next.data, next.data ? size : 0, SINTER_PLACE_HOST, &error) !=
+        SINTER_OK)
+        return fail(r->v, "output", error.text);
+    guard_free(&l->out[i]);
+    l->out[i] = next;
+    return true;
+}
+
+/* What is said of the outputs before the run has to be true: each size is the one that the run gives, or not known. */
+static bool foresee(runner *r, lane *l, uint32_t k)
 {
     const gscope *s = &r->m->scope.at[0];
     sinter_error error = { 0 };
-    for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
-        const gvalue *v = &r->m->value.at[s->param.at[i]];
-        const gtensor *t = v->at[k][0];
-        guard_free(&r->in[i]);
-        r->in[i] = guard_new(t->size, test_random(&r->seed) & 1);
-        if (t->size) memcpy(r->in[i].data, t->data, t->size);
-        sinter_tensor x = { .dtype = t->dtype, .rank = t->rank, .data = r->in[i].data };
-        memcpy(x.dim, t->dim, sizeof x.dim);
-        if (sinter_context_set_input(r->context, v->name, &x, &error) != SINTER_OK)
-            return fail(r->v, "input", error.text);
-    }
-    for (uint32_t i = 0; i < s->result.count && i < G_IO; i++) {
+    uint32_t missing = 0;
+    if (sinter_context_infer_shapes(l->context, NULL, 0, &missing, &error) != SINTER_OK)
+        return fail(r->v, "shape", error.text);
+    if (missing) return fail(r->v, "shape", "inputs are said to be missing, and all are given");
+    for (uint32_t i = 0; i < s->result.count; i++) {
         const gvalue *v = &r->m->value.at[s->result.at[i]];
-        const size_t size = v->at[k][0]->size;
-        guarded next = { 0 };
-        if (test_random(&r->seed) % 4) {
-            next = guard_new(size, test_random(&r->seed) & 1);
-            if (size) memset(next.data, 0xA5, size);
+        const gtensor *t = v->at[k][0];
+        sinter_tensor found;
+        char said[256];
+        size_t most = 0;
+        if (sinter_context_output_shape(l->context, v->name, &found, &error) != SINTER_OK)
+            return fail(r->v, "shape", error.text);
+        bool is_so = found.rank == t->rank && found.dtype == t->dtype;
+        uint32_t axis = 0;
+        for (uint32_t d = 0; d < t->rank && is_so && !v->is_chaotic[k]; d++) {
+            is_so = found.dim[d] == -1 || found.dim[d] == t->dim[d];
+            axis = d;
         }
-        if (sinter_context_set_output(r->context, v->name, next.data, next.data ? size : 0, SINTER_PLACE_HOST,
-                                      &error) != SINTER_OK)
-            return fail(r->v, "output", error.text);
-        guard_free(&r->out[i]);
-        r->out[i] = next;
+        (void)snprintf(said, sizeof said, "environment %u: axis %u of %s is said to be %lld, and is %lld", k, axis,
+                       v->name, (long long)found.dim[axis], (long long)t->dim[axis]);
+        if (!is_so) return fail(r->v, "shape", said);
+        const sinter_status bound = sinter_context_max_output_size(l->context, v->name, &most, &error);
+        if (bound != SINTER_OK && bound != SINTER_UNSUPPORTED) return fail(r->v, "shape", error.text);
+        (void)snprintf(said, sizeof said, "environment %u: %s is said to have at most %zu bytes, and has %zu", k,
+                       v->name, most, t->size);
+        if (bound == SINTER_OK && most < t->size && !v->is_chaotic[k]) return fail(r->v, "shape", said);
     }
-    if (sinter_context_run(r->context, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+    return true;
+}
+
+static bool run(runner *r, lane *l, uint32_t k)
+{
+    const gscope *s = &r->m->scope.at[0];
+    sinter_error error = { 0 };
+    for (uint32_t i = 0; i < s->param.count && i < G_IO; i++)
+        if (!give_input(r, l, i, k)) return false;
+    for (uint32_t i = 0; i < s->result.count && i < G_IO; i++)
+        if (!give_output(r, l, i, k)) return false;
+    if (test_random(&r->seed) % 2 && !foresee(r, l, k)) return false;
+    if (sinter_context_run(l->context, &error) != SINTER_OK) return fail(r->v, "run", error.text);
     for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
         const gtensor *t = r->m->value.at[s->param.at[i]].at[k][0];
-        if (t->size && memcmp(r->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
+        if (t->size && memcmp(l->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
     }
-    return compare(r, k);
+    return compare(r, l, k);
 }
 
 /* Is an environment inside a profile's ranges? */
@@ -236,25 +299,51 @@ static bool is_within(const gmodel *m, uint32_t k, uint32_t profile)
     return true;
 }
 
+static bool open_lane(runner *r, lane *l, uint32_t profile)
+{
+    sinter_context_options o = SINTER_CONTEXT_OPTIONS;
+    sinter_error error = { 0 };
+    o.profile = l->profile = profile;
+    o.lazy = test_random(&r->seed) & 1;
+    return sinter_context_create(r->engine, &o, &l->context, &error) == SINTER_OK || fail(r->v, "context", error.text);
+}
+
+/* Takes another profile, perhaps. The inputs stay as they were given. */
+static bool change_profile(runner *r, lane *l)
+{
+    sinter_error error = { 0 };
+    if (r->m->profiles < 2 || test_random(&r->seed) % 4) return true;
+    l->profile = (uint32_t)(test_random(&r->seed) % r->m->profiles);
+    return sinter_context_set_profile(l->context, l->profile, &error) == SINTER_OK || fail(r->v, "context", error.text);
+}
+
+static void close_lane(lane *l)
+{
+    sinter_context_destroy(l->context);
+    for (uint32_t i = 0; i < G_IO; i++) {
+        guard_free(&l->in[i]);
+        guard_free(&l->out[i]);
+    }
+    *l = (lane){ 0 };
+}
+
+/* Contexts of all profiles, of which some have two, run all environments, in turns. */
 static bool run_all(runner *r)
 {
-    for (uint32_t p = 0; p < r->m->profiles; p++) {
-        sinter_context_options o = SINTER_CONTEXT_OPTIONS;
-        sinter_error error = { 0 };
-        o.profile = p;
-        o.lazy = test_random(&r->seed) & 1;
-        if (sinter_context_create(r->engine, &o, &r->context, &error) != SINTER_OK)
-            return fail(r->v, "context", error.text);
-        bool is_fine = true;
-        for (uint32_t turn = 0; turn < 2 * r->m->envs && is_fine; turn++) {
-            const uint32_t k = turn < r->m->envs ? turn : (uint32_t)(test_random(&r->seed) % r->m->envs);
-            if (is_within(r->m, k, p)) is_fine = run(r, k);
-        }
-        sinter_context_destroy(r->context);
-        r->context = NULL;
-        if (!is_fine) return false;
+    const uint32_t envs = r->m->envs, profiles = r->m->profiles, turns = 2 * envs * profiles;
+    const uint32_t lanes = test_random(&r->seed) % 3 ? profiles : 2 * profiles;
+    bool is_fine = true;
+    for (uint32_t i = 0; i < lanes && is_fine; i++) is_fine = open_lane(r, &r->lane[i], i % profiles);
+    for (uint32_t turn = 0; turn < turns && is_fine; turn++) {
+        const bool is_first = turn < envs * profiles;
+        const uint32_t k = is_first ? turn % envs : (uint32_t)(test_random(&r->seed) % envs),
+                       which = is_first ? turn / envs : (uint32_t)(test_random(&r->seed) % lanes);
+        lane *l = &r->lane[which];
+        is_fine = is_first || change_profile(r, l);
+        if (is_fine && is_within(r->m, k, l->profile)) is_fine = run(r, l, k);
     }
-    return true;
+    for (uint32_t i = 0; i < lanes; i++) close_lane(&r->lane[i]);
+    return is_fine;
 }
 
 static sinter_status build_again(void *user, const void *model, size_t size, sinter_buffer *out, sinter_error *error)
@@ -345,10 +434,6 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     if (s != SINTER_OK) return fail(v, "load", error.text);
     const bool is_fine = is_true && run_all(&r);
     sinter_engine_release(r.engine);
-    for (uint32_t i = 0; i < G_IO; i++) {
-        guard_free(&r.in[i]);
-        guard_free(&r.out[i]);
-    }
     return is_fine;
 }
 

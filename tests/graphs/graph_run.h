@@ -19,7 +19,8 @@ typedef struct grun {
 } grun;
 
 typedef struct gverdict {
-    /* "": all is well; "judge", "write", "build", "load", "recipe", "refit", "context", "run", "wrong", "memory" */
+    /* "": all is well; "judge", "write", "build", "load", "recipe", "refit", "context", "shape",
+     * "run", "wrong", "memory" */
     char stage[16];
     char text[1400];
     uint32_t compared, doubtful;    /* results */

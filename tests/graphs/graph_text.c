@@ -275,9 +275,10 @@ static bool leaf_line(reader *r, gkind kind)
 {
     gmodel *m = r->m;
     char name[16], type[16];
-    sinter_dtype dtype;
-    if (!word_of(r, name, sizeof name) || !word_of(r, type, sizeof type) || !dtype_parse(type, strlen(type), &dtype))
-        return bad(r, "a name and a type were expected");
+    sinter_dtype dtype = SINTER_DTYPE_NONE;
+    if (!word_of(r, name, sizeof name) || !word_of(r, type, sizeof type)) return bad(r, "a name was expected");
+    const bool is_list = kind == G_PARAM && !strcmp(type, "none");
+    if (!is_list && !dtype_parse(type, strlen(type), &dtype)) return bad(r, "a type was expected");
     const uint32_t id = gmodel_value(m, kind, r->scope, dtype);
     gvalue *v = &m->value.at[id];
     memcpy(v->name, name, sizeof name);
