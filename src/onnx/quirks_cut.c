@@ -136,7 +136,7 @@ static void slice_late(onnx_call *c, ir_value_id x)
     if (!c->b.status) c->out[0] = sliced(c, x, k);
 }
 
-void convert_slice(onnx_call *c)
+void convert_slice(onnx_call *c) /* arg 1: DynamicSlice, whose lists are inputs in all versions */
 {
     const ir_value_id x = call_in(c, 0);
     dim from[SINTER_RANK_MAX], starts[SINTER_RANK_MAX], ends[SINTER_RANK_MAX];
@@ -146,7 +146,8 @@ void convert_slice(onnx_call *c)
     bool know_start = true, know_end = true;
     ir_value_id bounds[3] = { 0 };
     cut k[SINTER_RANK_MAX];
-    if (c->version < 10) {
+    const bool has_lists = c->version < 10 && !c->arg;
+    if (has_lists) {
         call_ints(c, "starts", &list);
         count = list.count;
         for (uint32_t i = 0; i < count && i < SINTER_RANK_MAX; i++) starts[i] = call_k(c, list.at[i]);
@@ -193,7 +194,7 @@ void convert_slice(onnx_call *c)
         if (c->b.status ||
             (!bounds[2] && know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
             continue;
-        if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
+        if (has_lists) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
         cut_bind(c, from[axis], bounds, i, step, &k[axis]);
     }
     c->out[0] = sliced(c, x, k);

@@ -451,16 +451,11 @@ void convert_affine_grid(onnx_call *c)
     c->out[0] = build_affine_grid(&c->b, call_in(c, 0), a);
 }
 
-void convert_roi_align(onnx_call *c)
+static void roi_align(onnx_call *c, bool is_max, bool half_pixel)
 {
-    static const char *const modes[] = { "avg", "max", NULL };
-    static const char *const coordinates[] = { "output_half_pixel", "half_pixel", NULL };
     attrs_roi_align *a = DEFAULTS(roi_align);
-    a->is_max = item_of(c, "mode", call_text(c, "mode", "avg"), modes);
-    a->half_pixel = c->version < 16
-                        ? 0
-                        : item_of(c, "coordinate_transformation_mode",
-                                  call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
+    a->is_max = is_max;
+    a->half_pixel = half_pixel;
     a->out_h = call_int(c, "output_height", 1);
     a->out_w = call_int(c, "output_width", 1);
     a->sampling = call_int(c, "sampling_ratio", 0);
@@ -470,6 +465,87 @@ void convert_roi_align(onnx_call *c)
         REJECT(c, INVALID_MODEL, "an output of %lldx%lld with %lld samples", (long long)a->out_h, (long long)a->out_w,
                (long long)a->sampling);
     c->out[0] = build_roi_align(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2), a);
+}
+
+void convert_roi_align(onnx_call *c)
+{
+    static const char *const modes[] = { "avg", "max", NULL };
+    static const char *const coordinates[] = { "output_half_pixel", "half_pixel", NULL };
+    const bool is_max = item_of(c, "mode", call_text(c, "mode", "avg"), modes) != 0;
+    roi_align(c, is_max,
+              c->version >= 16 && item_of(c, "coordinate_transformation_mode",
+                                          call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates));
+}
+
+/* The same with numbers in the place of words. */
+void convert_roi_align_plugin(onnx_call *c)
+{
+    const int64_t is_average = call_int(c, "mode", 1), is_shifted = call_int(c, "coordinate_transformation_mode", 1);
+    if ((is_average & ~1) || (is_shifted & ~1))
+        REJECT(c, INVALID_MODEL, "mode %lld and coordinate_transformation_mode %lld, 0 or 1 is wanted",
+               (long long)is_average, (long long)is_shifted);
+    roi_align(c, !is_average, is_shifted != 0);
+}
+
+/* Deformable attention over maps of several sizes, which stand one behind the other in the values: a sample of each
+ * map, weighted and added. level_start_index says where each map begins, which their sizes say, too. */
+void convert_multiscale_attention(onnx_call *c)
+{
+    static const int64_t to_maps[4] = { 0, 2, 3, 1 }, to_places[6] = { 0, 2, 3, 1, 4, 5 }, last = 3,
+                         back[4] = { 0, 3, 1, 2 };
+    enum { LEVELS_MAX = 64 };
+    dim_table *t = c->b.g->dims;
+    dim size[2 * LEVELS_MAX], v[SINTER_RANK_MAX], p[SINTER_RANK_MAX];
+    int64_t levels = 0;
+    uint32_t count = 0;
+    const ir_value_id maps = call_in(c, 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        static const uint32_t rank[5] = { 4, 2, 1, 6, 5 };
+        if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+        if (!c->b.status && call_rank(c, call_in(c, i)) != rank[i])
+            REJECT(c, INVALID_MODEL, "input %u is of rank %u, %u is wanted", i, call_rank(c, call_in(c, i)), rank[i]);
+    }
+    if (c->b.status) return;
+    call_shape(c, call_in(c, 0), v);
+    call_shape(c, call_in(c, 3), p);
+    if (!(call_size(c, maps, 0, &levels) || dim_is_const(t, p[3], &levels)) || levels < 1 || levels > LEVELS_MAX)
+        REJECT(c, UNSUPPORTED, "%lld maps, or how many is not known; 1 to %d are wanted", (long long)levels,
+               LEVELS_MAX);
+    const dim twice = call_k(c, 2 * levels);
+    call_sizes(c, build_shaped(&c->b, maps, &twice, 1), "the sizes of the maps", DIM_NONE, size, 2 * LEVELS_MAX,
+               &count);
+    if (!c->b.status && count != 2 * (uint32_t)levels)
+        REJECT(c, INVALID_MODEL, "%u sizes of %lld maps", count, (long long)levels);
+    const ir_value_id all = build_permuted(&c->b, call_in(c, 0), to_maps, 4);
+    const ir_value_id weights = build_permuted(&c->b, call_in(c, 4), to_places, 5);
+    if (c->b.status) return;
+    const ir_value_id two = build_scalar_like(&c->b, call_in(c, 3), 2),
+                      one = build_scalar_like(&c->b, call_in(c, 3), 1);
+    const ir_value_id places =
+        build_sub(&c->b, build_mul(&c->b, build_permuted(&c->b, call_in(c, 3), to_places, 6), two), one);
+    const dim rows = dim_mul(t, v[0], v[2]);
+    dim start = call_k(c, 0);
+    ir_value_id sum = 0;
+    for (uint32_t i = 0; i < levels && !c->b.status; i++) {
+        const dim area = dim_mul(t, size[2 * i], size[2 * i + 1]),
+                  map[4] = { rows, v[3], size[2 * i], size[2 * i + 1] }, grid[4] = { rows, p[1], p[4], call_k(c, 2) },
+                  each[4] = { rows, call_k(c, 1), p[1], p[4] };
+        attrs_grid_sample *a = DEFAULTS(grid_sample);
+        a->mode = resize_mode_linear;
+        a->padding = pad_mode_constant;
+        const ir_value_id image = build_shaped(&c->b, build_part(&c->b, all, 3, start, 1, area), map, 4);
+        const ir_value_id at =
+            build_shaped(&c->b, build_part(&c->b, places, 2, call_k(c, i), 1, call_k(c, 1)), grid, 4);
+        const ir_value_id by =
+            build_shaped(&c->b, build_part(&c->b, weights, 2, call_k(c, i), 1, call_k(c, 1)), each, 4);
+        const ir_value_id seen = build_mul(&c->b, build_grid_sample(&c->b, image, at, a), by);
+        const ir_value_id one_map = build_reduced(&c->b, reduce_kind_sum, seen, &last, 1, false);
+        sum = sum ? build_add(&c->b, sum, one_map) : one_map;
+        start = dim_add(t, start, area);
+    }
+    if (c->b.status) return;
+    const dim apart[4] = { v[0], v[2], v[3], p[1] };
+    c->out[0] = build_permuted(&c->b, build_shaped(&c->b, sum, apart, 4), back, 4);
 }
 
 void convert_nms(onnx_call *c)

@@ -282,6 +282,27 @@ void convert_deform_conv(onnx_call *c)
     c->out[0] = build_deform_conv(&c->b, x, w, call_in(c, 2), bias, mask, a);
 }
 
+/* ModulatedDeformConv2d as TensorRT ships it, and as MMDeploy writes it (arg 1). */
+void convert_deform_conv_plugin(onnx_call *c)
+{
+    quirk_window_attrs k;
+    attr_ints half;
+    const ir_value_id x = call_in(c, 0), offset = call_in(c, 1), mask = call_in(c, 2), w = call_in(c, 3);
+    if (!x || !offset || !mask || !w) REJECT(c, INVALID_MODEL, "an input is missing");
+    if (c->b.status) return;
+    const uint32_t n = kernel_of(c, x, w, &k);
+    attrs_deform_conv *a = DEFAULTS(deform_conv);
+    list_of(c, "stride", n, 1, 1, &a->stride);
+    list_of(c, "dilation", n, 1, 1, &a->dilation);
+    list_of(c, "padding", n, 0, 0, &half);
+    if (c->b.status) return;
+    a->pad.count = 2 * n;
+    for (uint32_t i = 0; i < n; i++) a->pad.at[i] = a->pad.at[n + i] = half.at[i];
+    a->groups = groups_of(c, c->arg ? "groups" : "group");
+    a->offset_groups = groups_of(c, c->arg ? "deform_groups" : "deformable_group");
+    c->out[0] = build_deform_conv(&c->b, x, w, offset, call_in(c, 4), mask, a);
+}
+
 /* ---- pools ---- */
 static ir_value_id lowest(onnx_call *c, ir_value_id x)
 {

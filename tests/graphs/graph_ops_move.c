@@ -104,7 +104,7 @@ static uint32_t list_of_unknown_length(grow *g, uint32_t list, uint32_t count)
 }
 
 /* Starts, ends, axes and steps of every kind, also such that nothing is left. */
-static bool slice(grow *g, const gop *op)
+static bool slice(grow *g, const gop *op) /* arg 1: DynamicSlice, which has no steps */
 {
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
     if (x == G_NONE) return false;
@@ -117,7 +117,7 @@ static bool slice(grow *g, const gop *op)
         const gsize size = grow_dim(g, x, i);
         const int64_t least = gsize_min(g, size);
         axes[count] = grow_one_in(g, 4) ? (int64_t)i - rank : i;
-        step[count] = grow_one_in(g, 3) ? -1 : grow_one_in(g, 3) ? 2 : grow_one_in(g, 8) ? -2 : 1;
+        step[count] = op->arg ? 1 : grow_one_in(g, 3) ? -1 : grow_one_in(g, 3) ? 2 : grow_one_in(g, 8) ? -2 : 1;
         const bool is_back = step[count] < 0;
         start[count] =
             gsize_of(is_back ? (grow_one_in(g, 2) ? -1 : INT64_MAX) : grow_between(g, 0, least - (least > 1)));
@@ -133,13 +133,15 @@ static bool slice(grow *g, const gop *op)
     gsize by[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < count; i++) by[i] = gsize_of(step[i]);
     const uint32_t ends = grow_ints(g, end, count, false), axis = grow_axes(g, axes, count),
-                   steps = grow_one_in(g, 4) ? grow_ints(g, by, count, false) : grow_const_ints(g, step, count),
+                   steps = op->arg             ? G_NONE
+                           : grow_one_in(g, 4) ? grow_ints(g, by, count, false)
+                                               : grow_const_ints(g, step, count),
                    n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, starts);
     grow_in(g, n, ends);
     grow_in(g, n, axis);
-    grow_in(g, n, steps);
+    if (!op->arg) grow_in(g, n, steps);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -343,6 +345,7 @@ const gop gops_move[] = {
     { "Flatten", 13, 0, 3, flatten, 0, T_ALL | T_SMALL, 0 },
     { "Squeeze", 13, 2, 4, squeeze, 0, T_ALL | T_SMALL, 0 },
     { "Unsqueeze", 13, 2, 4, unsqueeze, 0, T_ALL | T_SMALL, 0 },  { "Slice", 13, 30, 12, slice, 0, T_ALL, 0 },
+    { "DynamicSlice", 1, 14, 2, slice, 1, T_ALL, 0 },
     { "Expand", 13, 2, 6, expand, 0, T_ALL, 0 },        { "Concat", 13, 0, 12, concat, 0, T_ALL, 0 },
     { "Split", 18, 2, 8, split, 0, T_ALL, 0 },          { "Tile", 13, 2, 3, tile, 0, T_ALL, 0 },
     { "com.microsoft.Pad", 1, 2, 1, pad, 0, T_F32, 0 }, { "com.microsoft.Trilu", 1, 2, 1, trilu, 0, T_F32, 0 },

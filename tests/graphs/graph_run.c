@@ -60,6 +60,7 @@ static const struct {
     { "perhaps fewer than", "where there is no block to repeat, the slices would be outside" },
     { "n0_DynamicQuantizeLSTM (reshape)",
       "written as ONNX, a layer of no steps has states that are no reshape of no elements" },
+    { "in one branch and", "an output of an engine has one rank; operands of other sizes can give a branch another" },
     { "a simplified model has tensors of numbers alone", "text and lists become tensors while importing" },
 };
 

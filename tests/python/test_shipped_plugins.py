@@ -193,6 +193,126 @@ def test_instance_norm():
         assert np.allclose(found, np.where(y < 0, y * 0.25, y) if relu else y, rtol=1e-4, atol=1e-5)
 
 
+def bilinear(image, y, x, is_clamped):
+    """Of [..., H, W] at a point: 0 more than one element outside; from the border on the last element, or half of it and a 0."""
+    high, wide = image.shape[-2:]
+    if not (-1 <= y <= high and -1 <= x <= wide if is_clamped else -1 < y < high and -1 < x < wide):
+        return 0
+    if is_clamped:
+        y, x = min(max(y, 0), high - 1), min(max(x, 0), wide - 1)
+    total = 0
+    for i in (int(np.floor(y)), int(np.floor(y)) + 1):
+        for j in (int(np.floor(x)), int(np.floor(x)) + 1):
+            if 0 <= i < high and 0 <= j < wide:
+                total = total + image[..., i, j] * (1 - abs(y - i)) * (1 - abs(x - j))
+    return total
+
+
+def list_fields(**lists):
+    return [trt.PluginField(n, np.array(v, "i4"), trt.PluginFieldType.INT32) for n, v in lists.items()]
+
+
+def test_roi_align():
+    for case in range(12):
+        shift, average, ratio = case & 1, case >> 1 & 1, int(RNG.integers(1, 3))
+        high, wide, scale = int(RNG.integers(1, 4)), int(RNG.integers(1, 4)), float(RNG.choice([1.0, 0.5]))
+        x, rois = RNG.normal(size=(2, 3, 9, 8)).astype("f4"), (RNG.random((5, 4)) * 6).astype("f4")
+        rois[:, 2:] += rois[:, :2]
+        at = RNG.integers(0, 2, 5).astype("i4")
+        given = fields(coordinate_transformation_mode=shift, mode=average, output_height=high, output_width=wide, sampling_ratio=ratio,
+                       spatial_scale=scale)
+        network = trt.Builder(QUIET).create_network(0)
+        tensors = [network.add_input(n, t, (-1,) + s) for n, t, s in (("x", trt.float32, (3, 9, 8)), ("rois", trt.float32, (4,)), ("at", trt.int32, ()))]
+        plugin = trt.get_plugin_registry().get_creator("ROIAlign_TRT", str(1 + case % 2), "").create_plugin("x", given)
+        layer = network.add_plugin_v3(tensors, [], plugin) if case % 2 else network.add_plugin_v2(tensors, plugin)
+        network.mark_output(layer.get_output(0))
+        feeds = {"x": x, "rois": rois, "at": at}
+        found, = run(network, feeds, {n: ((1,) + v.shape[1:], v.shape, (8,) + v.shape[1:]) for n, v in feeds.items()})
+        wanted = np.zeros((5, 3, high, wide))
+        for r, (roi, b) in enumerate(zip(rois.astype("f8") * scale - 0.5 * shift, at)):
+            size = [roi[3] - roi[1], roi[2] - roi[0]]
+            size = size if shift else [max(s, 1) for s in size]
+            step = size[0] / high, size[1] / wide
+            for i in range(high):
+                for j in range(wide):
+                    seen = [bilinear(x[b], roi[1] + (i + (k + 0.5) / ratio) * step[0], roi[0] + (j + (m + 0.5) / ratio) * step[1], True)
+                            * np.ones(3) for k in range(ratio) for m in range(ratio)]
+                    wanted[r, :, i, j] = np.mean(seen, 0) if average else np.inf
+        if average:
+            assert np.allclose(found, wanted, rtol=1e-4, atol=1e-4), case
+        else:                                   # max pooling: ONNX's operator
+            text = {"mode": "max", "coordinate_transformation_mode": "half_pixel" if shift else "output_half_pixel"}
+            other = sinter.Network()
+            y = other.add_op("RoiAlign", *(other.add_input(n, t, v.shape) for (n, v), t in zip(feeds.items(), ("f32", "f32", "i32"))),
+                             output_height=high, output_width=wide, sampling_ratio=ratio, spatial_scale=scale, **text).output
+            other.mark_output(y)
+            same, = sinter.build(other, tune="off").load().context().run(feeds).values()
+            assert np.allclose(found, same, rtol=1e-5, atol=1e-6)
+
+
+def deformed(x, offset, mask, w, bias, stride, pad, dilation, group, parts):
+    batch, channels, kernel = len(x), x.shape[1], w.shape[2:]
+    size = offset.shape[2:]
+    y = np.zeros((batch, len(w)) + size)
+    for b, i, j in np.ndindex(batch, *size):
+        columns = np.zeros((channels,) + kernel)
+        for c, k, m in np.ndindex(channels, *kernel):
+            part = c // (channels // parts)
+            at = (part * kernel[0] + k) * kernel[1] + m
+            columns[c, k, m] = mask[b, at, i, j] * bilinear(x[b, c], i * stride[0] - pad[0] + k * dilation[0] + offset[b, 2 * at, i, j],
+                                                            j * stride[1] - pad[1] + m * dilation[1] + offset[b, 2 * at + 1, i, j], False)
+        for o in range(len(w)):
+            first = o // (len(w) // group) * w.shape[1]
+            y[b, o, i, j] = (columns[first:first + w.shape[1]] * w[o]).sum() + (bias[o] if bias is not None else 0)
+    return y
+
+
+def test_deformed_convolution():
+    for case in range(8):
+        group, parts, kernel = int(RNG.choice([1, 2])), int(RNG.choice([1, 2])), RNG.integers(1, 4, 2)
+        stride, pad, dilation = RNG.integers(1, 3, 2), RNG.integers(0, 2, 2), RNG.integers(1, 3, 2)
+        size = [int((n + 2 * p - d * (k - 1) - 1) // s + 1) for n, p, d, k, s in zip((7, 6), pad, dilation, kernel, stride)]
+        made = {"x": RNG.normal(size=(2, 4, 7, 6)), "offset": RNG.normal(size=(2, 2 * parts * kernel.prod(), *size)),
+                "mask": RNG.random((2, parts * kernel.prod(), *size)), "w": RNG.normal(size=(6, 4 // group, *kernel)), "bias": RNG.normal(size=6)}
+        feeds = {n: v.astype("f4") for n, v in made.items() if n != "bias" or case & 1}
+        given = fields(group=group, deformable_group=parts)
+        given += list_fields(stride=stride, padding=pad, dilation=dilation)
+        found, = run(network_with("ModulatedDeformConv2d", given, {n: v.shape for n, v in feeds.items()}), feeds)
+        wanted = deformed(*(feeds.get(n) for n in made), stride, pad, dilation, group, parts)
+        assert found.shape == wanted.shape and np.allclose(found, wanted, rtol=1e-3, atol=1e-3), case
+    graph = data(2, "g") + b"".join(data(11, value(n, "f32", list(x.shape))) for n, x in feeds.items()) + data(12, value("y", "f32", []))
+    lists = {"stride": stride, "padding": pad, "dilation": dilation}
+    made = b"".join(data(1, n) for n in feeds) + data(2, "y") + data(4, "MMCVModulatedDeformConv2d") + data(7, "mmdeploy")
+    made += b"".join(data(5, data(1, n) + b"".join(num(8, int(k)) for k in v) + num(20, 7)) for n, v in lists.items())
+    made += b"".join(data(5, data(1, n) + num(3, v) + num(20, 2)) for n, v in (("groups", group), ("deform_groups", parts)))
+    same, = sinter.build(model(graph + data(1, made)), tune="off").load().context().run(feeds).values()
+    assert np.allclose(same, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_multiscale_attention():
+    for case in range(8):
+        levels = [tuple(int(n) for n in RNG.integers(1, 6, 2)) for _ in range(int(RNG.integers(1, 4)))]
+        n, heads, wide, queries, points = (int(RNG.integers(1, k)) for k in (3, 4, 5, 7, 4))
+        start = np.cumsum([0] + [h * w for h, w in levels])
+        feeds = {"value": RNG.normal(size=(n, start[-1], heads, wide)).astype("f4"), "shapes": np.array(levels, "i4"),
+                 "start": start[:-1].astype("i4"), "places": (RNG.random((n, queries, heads, len(levels), points, 2)) * 1.4 - 0.2).astype("f4"),
+                 "weights": RNG.random((n, queries, heads, len(levels), points)).astype("f4")}
+        wanted = np.zeros((n, queries, heads, wide))
+        for b, q, m, k, p in np.ndindex(n, queries, heads, len(levels), points):
+            high, across = levels[k]
+            image = feeds["value"][b, start[k]:start[k + 1], m].astype("f8").reshape(high, across, wide).transpose(2, 0, 1)
+            x, y = feeds["places"][b, q, m, k, p]
+            wanted[b, q, m] += feeds["weights"][b, q, m, k, p] * bilinear(image, y * high - 0.5, x * across - 0.5, False)
+        network = trt.Builder(QUIET).create_network(0)
+        late = case & 1                         # the maps' sizes: an input that a run gives, or constants
+        tensors = [network.add_input(k, trt.int32 if v.dtype == "i4" else trt.float32, v.shape) if late or v.dtype != "i4" else
+                   network.add_constant(v.shape, v).get_output(0) for k, v in feeds.items()]
+        plugin = trt.get_plugin_registry().get_creator("MultiscaleDeformableAttnPlugin_TRT", "1", "").create_plugin("x", None)
+        network.mark_output(network.add_plugin_v2(tensors, plugin).get_output(0))
+        found, = run(network, feeds)
+        assert np.allclose(found, wanted, rtol=1e-3, atol=1e-4), case
+
+
 class Mine(trt.IPluginCreator):
     name, plugin_version, plugin_namespace, field_names = "Mine", "1", "", trt.PluginFieldCollection([])
 
@@ -207,7 +327,7 @@ def test_refusals():
     rig.raises(ValueError, creator.create_plugin, "x", fields(threshold=0.5), says="'threshold'")
     boxes, scores = (2, 9, 4), (2, 9, 3)
 
-    def refused(kind, says, shapes=(boxes, scores), **given):
+    def refused(kind, says, shapes=(boxes, scores), output=1, **given):
         class Log(trt.ILogger):
             text = ""
 
@@ -217,9 +337,13 @@ def test_refusals():
         network = trt.Builder(log).create_network(0)
         layer = network.add_plugin_v2([network.add_input(n, trt.float32, s) for n, s in zip(("boxes", "scores"), shapes)],
                                       registry.get_creator(kind, "1", "").create_plugin("x", fields(**given)))
-        network.mark_output(layer.get_output(1))
+        network.mark_output(layer.get_output(output))
         assert network.builder.build_serialized_network(network, network.builder.create_builder_config()) is None and says in log.text, log.text
 
+    rig.raises(ValueError, registry.get_creator("ModulatedDeformConv2d", "1", "").create_plugin, "x", list_fields(stride=[1, 1, 1]), says="2 is wanted")
+    refused("ModulatedDeformConv2d", "an input is missing", output=0, group=1)
+    refused("MultiscaleDeformableAttnPlugin_TRT", "input 0 is of rank 3, 4 is wanted", output=0)
+    refused("ROIAlign_TRT", "mode 2", output=0, mode=2)
     refused("EfficientNMS_TRT", "max_output_boxes is 0", max_output_boxes=0)
     refused("EfficientNMS_TRT", "box_coding is 2", box_coding=2)
     refused("EfficientNMS_TRT", "class_agnostic", shapes=((2, 9, 3, 4), scores), class_agnostic=1)

@@ -5,11 +5,14 @@ from .._dtype import numpy
 from ._names import PluginFieldType
 from ._plugin_classes import IPluginV2DynamicExt
 
-# name: versions, outputs, fields. A field is an integer, or where it has a point a number of any kind; [] is weights.
+# name: versions, outputs, fields. A field is an integer, or where it has a point a number of any kind; with : two integers; [] is weights.
 ROWS = {
     "EfficientNMS_TRT": ("1", 4, "score_threshold. iou_threshold. max_output_boxes background_class score_activation class_agnostic box_coding"),
     "BatchedNMS_TRT": ("1", 4, "shareLocation backgroundLabelId numClasses topK keepTopK scoreThreshold. iouThreshold. isNormalized clipBoxes "
                                "scoreBits caffeSemantics"),
+    "ROIAlign_TRT": ("12", 1, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale."),
+    "ModulatedDeformConv2d": ("12", 1, "stride: padding: dilation: group deformable_group"),
+    "MultiscaleDeformableAttnPlugin_TRT": ("12", 1, ""),
     "InstanceNormalization_TRT": ("123", 1, "epsilon. scales[] bias[] relu alpha."),
 }
 ROWS["BatchedNMSDynamic_TRT"] = ROWS["BatchedNMS_TRT"]
@@ -44,13 +47,13 @@ class ShippedCreator:
         from ._registry import PluginField, PluginFieldCollection_
         self.name, self.plugin_version, self.kinds = kind, version, ROWS[kind][2].split()
         types = {"]": PluginFieldType.FLOAT32, ".": PluginFieldType.FLOAT32}
-        self.field_names = PluginFieldCollection_(PluginField(k.rstrip("[].").strip(), None, types.get(k[-1], PluginFieldType.INT32))
+        self.field_names = PluginFieldCollection_(PluginField(k.rstrip("[].:"), None, types.get(k[-1], PluginFieldType.INT32))
                                                   for k in self.kinds)
 
     def create_plugin(self, name, field_collection, phase=None):
         """A plugin; ValueError for a field that it does not have."""
         np, values = numpy(), {}
-        kinds = {k.rstrip("[]."): k[-1] for k in self.kinds}
+        kinds = {k.rstrip("[].:"): k[-1] for k in self.kinds}
         for field in field_collection or ():
             if field.name in ("plugin_version", "plugin_namespace"):
                 continue
@@ -59,8 +62,10 @@ class ShippedCreator:
             data = np.asarray(field.data).reshape(-1)
             if kinds[field.name] == "]":
                 values[field.name] = data.astype("f4")
-            elif data.size != 1:
-                raise ValueError(f"field '{field.name}' of {self.name} has {data.size} elements, 1 is wanted")
+            elif data.size != (wanted := 2 if kinds[field.name] == ":" else 1):
+                raise ValueError(f"field '{field.name}' of {self.name} has {data.size} elements, {wanted} is wanted")
+            elif wanted == 2:
+                values[field.name] = [int(v) for v in data]
             else:
                 values[field.name] = float(data[0]) if kinds[field.name] == "." else int(data[0])
         return ShippedPlugin(self.name, self.plugin_version, values)
