@@ -281,6 +281,13 @@ bool judge_scope(gmodel *m, uint32_t scope, uint32_t k)
     return true;
 }
 
+void judge_copied(gmodel *m, uint32_t value, uint32_t k)
+{
+    gtensor **at = m->value.at[value].at[k];
+    for (uint32_t lane = 1; lane < G_LANES && m->allow && at[0]; lane++)
+        if (same_shape(at[0], at[lane])) at[lane] = judge_moved(m, at[lane], at[0], lane, value, false);
+}
+
 void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
 {
     m->value.at[to].is_list = m->value.at[from].is_list;
@@ -294,6 +301,7 @@ void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
     a->rank = b->at[k][0]->rank;
     memcpy(a->at[k], b->at[k], sizeof a->at[k]);
     a->is_chaotic[k] = b->is_chaotic[k];
+    judge_copied(m, to, k);
 }
 
 static void spoil(gmodel *m, const gnode *n, uint32_t k)
@@ -349,6 +357,7 @@ void judge_cut(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t begin
             memcpy((char *)o->data + (size_t)b * part, (const char *)t->data + (size_t)(b * t->dim[axis] + begin) * row,
                    part);
     }
+    judge_copied(m, to, k);
 }
 
 void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t k)
@@ -407,6 +416,7 @@ static void finish_scans(gmodel *m, repeat *r, const gnode *n, uint32_t carried,
         v->dtype = v->at[k][0]->dtype;
         v->rank = v->at[k][0]->rank;
         v->is_chaotic[k] = r->is_unsized;
+        judge_copied(m, n->out[i], k);
     }
     if (r->is_open) spoil(m, n, k);
 }

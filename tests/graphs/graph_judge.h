@@ -35,6 +35,8 @@ typedef VEC(gtensor *) gtensors;
 /* Slices behind each other along a new axis; `like`: one slice, where there are none. */
 gtensor *judge_stack(gmodel *m, const gtensors *t, uint32_t axis, bool is_reversed, const gtensor *like);
 void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t env_index);
+/* Where a narrower type is permitted, a copy may be rounded, and the value that it is a copy of may not. */
+void judge_copied(gmodel *m, uint32_t value, uint32_t env_index);
 void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint32_t env_index);
 /* A node on the reference kernels. */
 bool judge_alone(gmodel *m, const gnode *n, uint32_t env_index);

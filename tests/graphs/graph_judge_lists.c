@@ -104,6 +104,7 @@ static bool concat(gmodel *m, const gnode *n, uint32_t k)
     }
     out->dtype = out->at[k][0]->dtype;
     out->rank = out->at[k][0]->rank;
+    judge_copied(m, n->out[0], k);
     for (uint32_t i = 0; i < list->item.count; i++) out->is_chaotic[k] |= m->value.at[list->item.at[i]].is_chaotic[k];
     return true;
 }

@@ -149,15 +149,16 @@ static bool expand(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
     if (x == G_NONE) return false;
-    gsize d[SINTER_RANK_MAX + 1];
+    gsize d[SINTER_RANK_MAX + 1], made[SINTER_RANK_MAX + 1];
     const uint32_t rank = grow_rank(g, x), more = rank < SINTER_RANK_MAX ? grow_below(g, 2) : 0;
-    for (uint32_t i = 0; i < more; i++) d[i] = grow_size(g);
+    for (uint32_t i = 0; i < more; i++) d[i] = made[i] = grow_size(g);
     for (uint32_t i = 0; i < rank; i++) {
         const gsize size = grow_dim(g, x, i);
         const bool can_grow = gsize_is(g, size, 1);
         d[more + i] = can_grow ? grow_size(g) : grow_one_in(g, 4) ? gsize_of(1) : size;
+        made[more + i] = can_grow ? d[more + i] : size;
     }
-    if (!grow_fits(g, d, rank + more)) return false;
+    if (!grow_fits(g, made, rank + more)) return false;
     return grow_2(g, op->name, x, grow_ints(g, d, rank + more, false)) != G_NONE;
 }
 

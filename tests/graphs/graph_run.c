@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -76,12 +77,24 @@ static bool is_accepted(const char *why)
 /* What a permitted type does is judged here, so the build need not take any of it back. */
 #define BUDGET 1e6
 
+/* Memory of an output, and what its allocator was told. */
+typedef struct outlet {
+    guarded memory;
+    bool is_asked, at_end;
+    int64_t dim[SINTER_RANK_MAX];
+} outlet;
+
 /* One of the contexts that take turns. */
 typedef struct lane {
     sinter_context *context;
     uint32_t profile;
     sinter_tensor set[G_IO]; /* inputs that it has; data NULL: none */
-    guarded in[G_IO], out[G_IO];
+    guarded in[G_IO];
+    outlet out[G_IO];
+    bool is_lent; /* its activation memory is the caller's */
+    guarded memory;
+    sinter_status status; /* of the last run */
+    sinter_error error;
 } lane;
 enum { LANES = 2 * G_PROFILES };
 
@@ -188,6 +201,8 @@ static bool compare(runner *r, lane *l, uint32_t k)
         sinter_error error = { 0 };
         char why[512] = "", said[700];
         if (sinter_context_output(l->context, v->name, &t, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+        if (l->out[i].is_asked && memcmp(l->out[i].dim, t.dim, t.rank * sizeof *t.dim))
+            return fail(r->v, "output", "an allocator was told other dims than the output has");
         const double gap = judge_gap(r->m, v, k, &t, why, sizeof why);
         const bool is_doubtful = gap > 1 && judge_is_doubtful(r->m, v, k);
         r->v->compared++;
@@ -221,22 +236,64 @@ static bool give_input(runner *r, lane *l, uint32_t i, uint32_t k)
     return s == SINTER_OK || fail(r->v, "input", error.text);
 }
 
+static void *lend(void *user, const char *name, void *memory, size_t size, size_t align, void *stream)
+{
+    outlet *o = user;
+    (void)name;
+    (void)memory;
+    (void)align;
+    (void)stream;
+    guard_free(&o->memory);
+    o->memory = guard_new(size, o->at_end && size % align == 0);
+    memset(o->memory.data, 0xA5, size);
+    return o->memory.data;
+}
+
+static void hear(void *user, const char *name, const int64_t *dim, uint32_t rank)
+{
+    (void)name;
+    memcpy(((outlet *)user)->dim, dim, rank * sizeof *dim);
+}
+
+/* An output lies in memory of its size, in memory that is asked for during the run, or in the context's. */
 static bool give_output(runner *r, lane *l, uint32_t i, uint32_t k)
 {
     const gvalue *v = &r->m->value.at[r->m->scope.at[0].result.at[i]];
     const size_t size = v->at[k][0]->size;
+    const uint64_t way = test_random(&r->seed) % 6;
+    outlet *o = &l->out[i];
     sinter_error error = { 0 };
     guarded next = { 0 };
-    if (test_random(&r->seed) % 4) {
-        next = guard_new(size, test_random(&r->seed) & 1);
+    sinter_status s = SINTER_OK;
+    const sinter_output_allocator a = { o, lend, hear };
+    o->is_asked = way == 5;
+    o->at_end = test_random(&r->seed) & 1;
+    if (way && way < 5) {
+        next = guard_new(size, o->at_end);
         if (size) memset(next.data, 0xA5, size);
     }
-    if (sinter_context_set_output(l->context, v->name, next.data, next.data ? size : 0, SINTER_PLACE_HOST, &error) !=
-        SINTER_OK)
-        return fail(r->v, "output", error.text);
-    guard_free(&l->out[i]);
-    l->out[i] = next;
-    return true;
+    if (o->is_asked) s = sinter_context_set_output_allocator(l->context, v->name, &a, SINTER_PLACE_HOST, &error);
+    else s = sinter_context_set_output(l->context, v->name, next.data, next.data ? size : 0, SINTER_PLACE_HOST, &error);
+    guard_free(&o->memory);
+    o->memory = next;
+    return s == SINTER_OK || fail(r->v, "output", error.text);
+}
+
+/* Activation memory of the size that the shapes want. */
+static bool give_memory(runner *r, lane *l)
+{
+    enum { ALIGN = 64 };
+    sinter_error error = { 0 };
+    size_t size = 0;
+    if (!l->is_lent) return true;
+    if (sinter_context_memory_size(l->context, &size, &error) != SINTER_OK) return fail(r->v, "memory", error.text);
+    size = (size + ALIGN - 1) / ALIGN * ALIGN;
+    guarded next = guard_new(size, test_random(&r->seed) & 1);
+    if (size) memset(next.data, 0xA5, size);
+    const sinter_status s = sinter_context_set_memory(l->context, next.data, size, &error);
+    guard_free(&l->memory);
+    l->memory = next;
+    return s == SINTER_OK || fail(r->v, "memory", error.text);
 }
 
 /* What is said of the outputs before the run has to be true: each size is the one that the run gives, or not known. */
@@ -274,21 +331,41 @@ static bool foresee(runner *r, lane *l, uint32_t k)
     return true;
 }
 
-static bool run(runner *r, lane *l, uint32_t k)
+static bool prepare(runner *r, lane *l, uint32_t k)
 {
     const gscope *s = &r->m->scope.at[0];
-    sinter_error error = { 0 };
     for (uint32_t i = 0; i < s->param.count && i < G_IO; i++)
         if (!give_input(r, l, i, k)) return false;
     for (uint32_t i = 0; i < s->result.count && i < G_IO; i++)
         if (!give_output(r, l, i, k)) return false;
     if (test_random(&r->seed) % 2 && !foresee(r, l, k)) return false;
-    if (sinter_context_run(l->context, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+    return give_memory(r, l);
+}
+
+static bool finish(runner *r, lane *l, uint32_t k)
+{
+    const gscope *s = &r->m->scope.at[0];
+    if (l->status != SINTER_OK) return fail(r->v, "run", l->error.text);
     for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
         const gtensor *t = r->m->value.at[s->param.at[i]].at[k][0];
         if (t->size && memcmp(l->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
     }
     return compare(r, l, k);
+}
+
+static void *execute(void *user)
+{
+    lane *l = user;
+    l->error = (sinter_error){ 0 };
+    l->status = sinter_context_run(l->context, &l->error);
+    return NULL;
+}
+
+static bool run(runner *r, lane *l, uint32_t k)
+{
+    if (!prepare(r, l, k)) return false;
+    (void)execute(l);
+    return finish(r, l, k);
 }
 
 /* Is an environment inside a profile's ranges? */
@@ -306,6 +383,8 @@ static bool open_lane(runner *r, lane *l, uint32_t profile)
     sinter_error error = { 0 };
     o.profile = l->profile = profile;
     o.lazy = test_random(&r->seed) & 1;
+    o.memory = (sinter_memory)(test_random(&r->seed) % (SINTER_MEMORY_USER + 1));
+    l->is_lent = o.memory == SINTER_MEMORY_USER;
     return sinter_context_create(r->engine, &o, &l->context, &error) == SINTER_OK || fail(r->v, "context", error.text);
 }
 
@@ -323,12 +402,34 @@ static void close_lane(lane *l)
     sinter_context_destroy(l->context);
     for (uint32_t i = 0; i < G_IO; i++) {
         guard_free(&l->in[i]);
-        guard_free(&l->out[i]);
+        guard_free(&l->out[i].memory);
     }
+    guard_free(&l->memory);
     *l = (lane){ 0 };
 }
 
-/* Contexts of all profiles, of which some have two, run all environments, in turns. */
+/* All contexts run at the same time, each in an environment of its own. */
+static bool run_together(runner *r, uint32_t lanes)
+{
+    pthread_t thread[LANES];
+    uint32_t env_of[LANES];
+    bool is_fine = true, is_running[LANES] = { false };
+    for (uint32_t i = 0; i < lanes && is_fine; i++) {
+        uint32_t k = (uint32_t)(test_random(&r->seed) % r->m->envs), tries = 0;
+        while (!is_within(r->m, k, r->lane[i].profile) && tries++ < r->m->envs) k = (k + 1) % r->m->envs;
+        if (tries > r->m->envs) return true; /* no environment is of this profile */
+        env_of[i] = k;
+        is_fine = prepare(r, &r->lane[i], k);
+    }
+    for (uint32_t i = 0; i < lanes && is_fine; i++)
+        is_running[i] = !pthread_create(&thread[i], NULL, execute, &r->lane[i]);
+    for (uint32_t i = 0; i < lanes; i++)
+        if (is_running[i]) (void)pthread_join(thread[i], NULL);
+    for (uint32_t i = 0; i < lanes && is_fine; i++) is_fine = !is_running[i] || finish(r, &r->lane[i], env_of[i]);
+    return is_fine;
+}
+
+/* Contexts of all profiles, of which some have two, run all environments, in turns, and at last together. */
 static bool run_all(runner *r)
 {
     const uint32_t envs = r->m->envs, profiles = r->m->profiles, turns = 2 * envs * profiles;
@@ -343,6 +444,7 @@ static bool run_all(runner *r)
         is_fine = is_first || change_profile(r, l);
         if (is_fine && is_within(r->m, k, l->profile)) is_fine = run(r, l, k);
     }
+    if (is_fine && lanes > 1 && !grun_is_cuda(r->o->device)) is_fine = run_together(r, lanes);
     for (uint32_t i = 0; i < lanes; i++) close_lane(&r->lane[i]);
     return is_fine;
 }
