@@ -369,7 +369,8 @@ def recurrent(kind, steps, batch, width, hidden, directions=1):
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind] * hidden
     return model_of(kind, [("x", F, [steps, batch, width])], [("y", F, [steps, directions, batch, hidden])],
                     {"w": 0.1 * normal(directions, gates, width), "r": 0.1 * normal(directions, gates, hidden)},
-                    {"hidden_size": hidden, "direction": "forward" if directions == 1 else "bidirectional"})
+                    {"hidden_size": hidden, "direction": "forward" if directions == 1 else "bidirectional",
+                     **({"linear_before_reset": 1} if kind == "GRU" else {})})
 
 
 def conv_computed(dims, filters, pad, groups=1):
@@ -750,6 +751,11 @@ PROBLEMS = [
      lambda: einsum("bqhd,bkhd->bhqk", (2, 100, 8, 32), (2, 100, 8, 32))),
     ("fresh", "lstm 100 steps 1 of 256 to 256", lambda: recurrent("LSTM", 100, 1, 256, 256)),
     ("fresh", "gru 100 steps 8 of 128 to 256", lambda: recurrent("GRU", 100, 8, 128, 256)),
+    ("fresh", "lstm 1 step 512 to 512", lambda: recurrent("LSTM", 1, 1, 512, 512)),
+    ("fresh", "lstm 50 steps 8 of 512 to 512", lambda: recurrent("LSTM", 50, 8, 512, 512)),
+    ("fresh", "lstm 40 steps 64 of 256 to 256", lambda: recurrent("LSTM", 40, 64, 256, 256)),
+    ("fresh", "lstm 30 steps 1024 to 1024", lambda: recurrent("LSTM", 30, 1, 1024, 1024)),
+    ("fresh", "gru 1 step 32 of 300 to 300", lambda: recurrent("GRU", 1, 32, 300, 300)),
     ("fresh", "clip 1x24x112x112", lambda: model_of(
         "Clip", [("x", F, [1, 24, 112, 112])], [("y", F, [1, 24, 112, 112])],
         {"a": np.float32(0), "b": np.float32(6)})),

@@ -413,7 +413,7 @@ void runtime_run_event(void)
         p->pending--;
     } else {
         runtime_set_open(true);
-        if (!v.is_tensor) memcpy(v.dst, v.src, v.bytes);
+        if (!v.is_tensor) memcpy(v.dst, v.src ? v.src : v.value, v.bytes);
         else if (v.map.is_im2col) copy_pixels(&v);
         else copy_tile(&v);
         p->bytes -= v.bytes;
@@ -482,6 +482,23 @@ static void *call_cluster_map(const void *p, unsigned rank)
     return rt.blocks[rank].shared + offset;
 }
 
+static unsigned call_cluster_address(unsigned at, unsigned rank)
+{
+    if (rank >= rt.cluster) THREAD_FAIL("cluster_address of block %u of %u", rank, rt.cluster);
+    return rank << RANK_SHIFT | (at & ((1u << RANK_SHIFT) - 1));
+}
+
+static void call_send_async(unsigned dst, const void *value, unsigned bytes, unsigned bar)
+{
+    (void)phase_of(bar);
+    if (dst >> RANK_SHIFT != bar >> RANK_SHIFT) THREAD_FAIL("send_async to a block whose barrier is another block's");
+    unsigned char *to = shared_pointer(dst, bytes, bytes);
+    event *v = event_add();
+    *v = (event){ .block = &rt.blocks[dst >> RANK_SHIFT], .bar = bar, .bytes = bytes, .dst = to };
+    memcpy(v->value, value, bytes);
+    memset(to, 0xFF, bytes);
+}
+
 void runtime_cluster_check(void)
 {
     if (!rt.alive || rt.cluster_come < rt.alive) return;
@@ -545,6 +562,8 @@ const struct emulator_calls runtime_calls = {
     .barrier_wait = call_barrier_wait,
     .barrier_arrive_copies = call_barrier_arrive_copies,
     .copy_bulk = call_copy_bulk,
+    .send_async = call_send_async,
+    .cluster_address = call_cluster_address,
     .copy_tensor = call_copy_tensor,
     .product_begin = call_product_begin,
     .product = call_product,

@@ -96,12 +96,13 @@ typedef struct fiber {
     uint32_t copy_count, copy_room, product_count, product_room, product_groups, product_left;
 } fiber;
 
-/* Work that the hardware does by itself: a bulk copy, or the arrival of a thread's copies. */
+/* Work that the hardware does by itself: a bulk copy, a value sent to a block, or the arrival of a thread's copies. */
 typedef struct event {
     block *block;
     uint32_t bar, bytes;
     unsigned char *dst;
-    const void *src;
+    const void *src;                    /* NULL: the bytes are in `value` */
+    unsigned char value[8];
     fiber *of;
     bool is_tensor;
     struct emulator_map map;

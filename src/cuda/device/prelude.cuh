@@ -106,6 +106,9 @@ DEVICE float exp2_flush(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "
 /* 1 / x, 0 where that is subnormal: without the steps that care for those. */
 DEVICE float reciprocal_normal(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
+/* The compiler takes x for new here: what is made of it is not made sooner, to be kept. */
+DEVICE void renew(u32 &x) { asm volatile("" : "+r"(x)); }
+
 /* ---- where a thread is ---- */
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
@@ -282,6 +285,17 @@ DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 DEVICE void cluster_sync() { cluster_arrive(); cluster_wait(); }
+/* The place of a shared address in block `rank` of the cluster, for send_async. */
+DEVICE u32 cluster_address(u32 at, u32 rank) { u32 y; asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(y) : "r"(at), "r"(rank)); return y; }
+/* Writes to a block of the cluster without waiting; the bytes arrive at a barrier of that block. */
+DEVICE void send_async(u32 to, float value, u32 bar)
+{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" :: "r"(to), "f"(value), "r"(bar) : "memory");
+}
+DEVICE void send_async(u32 to, double value, u32 bar)
+{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f64 [%0], %1, [%2];" :: "r"(to), "d"(value), "r"(bar) : "memory");
+}
 /* The same place in the shared memory of block `rank` of the cluster, as a generic address that may be written. */
 template <class T> DEVICE T *cluster_map(T *p, u32 rank)
 {

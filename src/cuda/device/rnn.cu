@@ -2,344 +2,442 @@
 /* rnn.cu - a recurrent layer in two launches: the product of all steps' inputs with the input weights, and the steps.
  *
  * The second takes a direction and BATCH sequences with a cluster of CLUSTER blocks (one block where chips have no
- * clusters). Each block owns its part of the units: it keeps the rows of R that make their gates in shared memory where
- * they fit (-DHOLDS), and hands the new state to all blocks of the cluster, which meet once a step.
- * -DCELL, -DGATES, -DLINEAR (gru: the reset gate comes after the product), -DJOINT (lstm: i = 1 - f). */
-#include "prelude.cuh"
-#include "line_args.h"
-#include "rnn_args.h"
+ * clusters), which share the units. LANES threads make a unit: each multiplies its part of the unit's GATES rows of R by
+ * the state, and they add up by shuffles. A row is cut into pieces of 16 bytes. A thread has its first HELD pieces in
+ * registers, the next KEPT in shared memory, and reads the others at each step. The new state goes to all blocks of the
+ * cluster without waiting: each block has a barrier that counts the bytes that come.
+ * A layer of one step (-DALONE) is one launch: blocks of any number, which do not meet, take W and x like R and h.
+ * -DCELL, -DGATES, -DHIDDEN, -DMATRIX (the first product by tensor cores), -DLINEAR (gru: the reset gate comes after the
+ * product), -DJOINT (lstm: i = 1 - f), -DPEEPHOLE, -DWIDENED (there are registers for what is held as floats), -DUSUAL (the
+ * activations that ONNX takes where none are named). */
 #include "generated.cuh"
+#include "rnn_cell.cuh"
+#include "rnn_input.cuh"
 
-template <int T> struct rnn_element { typedef float type; typedef float acc; };
-template <> struct rnn_element<LINE_F64> { typedef double type; typedef double acc; };
-template <> struct rnn_element<LINE_F16> { typedef f16 type; typedef float acc; };
-template <> struct rnn_element<LINE_BF16> { typedef bf16 type; typedef float acc; };
-typedef rnn_element<X_TYPE>::type element;
-typedef rnn_element<X_TYPE>::acc acc;
+#define MEETS (CLUSTER > 1 && !ALONE)          /* blocks that share the units are a cluster */
 
-DEVICE acc widen(double x) { return (acc)x; }
-DEVICE acc widen(float x) { return (acc)x; }
-DEVICE acc widen(f16 x) { return (acc)to_float(x); }
-DEVICE acc widen(bf16 x) { return (acc)to_float(x); }
-DEVICE void narrow(acc v, double &y) { y = (double)v; }
-DEVICE void narrow(acc v, float &y) { y = (float)v; }
-DEVICE void narrow(acc v, f16 &y) { y = to_f16((float)v); }
-DEVICE void narrow(acc v, bf16 &y) { y = to_bf16((float)v); }
-DEVICE float exp_of(float x) { return expf(x); }
-DEVICE double exp_of(double x) { return exp(x); }
-DEVICE float tanh_of(float x) { return tanhf(x); }
-DEVICE double tanh_of(double x) { return tanh(x); }
-DEVICE float expm1_of(float x) { return expm1f(x); }
-DEVICE double expm1_of(double x) { return expm1(x); }
-DEVICE float log1p_of(float x) { return log1pf(x); }
-DEVICE double log1p_of(double x) { return log1p(x); }
-
-DEVICE acc at_of(address p, i64 i) { return widen(((const element *)p)[i]); }
-
-/* ---- x W + biases ---- */
-
-KERNEL void __launch_bounds__(RNN_THREADS) rnn_input(const __grid_constant__ rnn_args a)
+union word { acc v; u32 at[sizeof(acc) / 4]; };
+DEVICE acc from_other(acc x, u32 mask)
 {
-    enum { PITCH = RNN_TILE + 1 };
-    acc *left = (acc *)shared_base(), *right = left + RNN_DEEP * PITCH;
-    const i32 width = a.directions * GATES * a.hidden, rows = a.steps * a.batch;
-    const i32 row = blockIdx.x * RNN_TILE, col = blockIdx.y * RNN_TILE;
-    const i32 tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-    acc sum[4][4] = {};
-    grid_wait();
-    for (i32 k = 0; k < a.inputs; k += RNN_DEEP) {
-        for (i32 i = threadIdx.x; i < RNN_TILE * RNN_DEEP; i += RNN_THREADS) {
-            const i32 m = i / RNN_DEEP, d = i % RNN_DEEP;
-            const i32 r = row + m, c = col + m;
-            acc x = 0, w = 0;
-            if (r < rows && k + d < a.inputs)
-                x = at_of(a.x, r / a.batch * a.sx[0] + r % a.batch * a.sx[1] + (k + d) * a.sx[2]);
-            if (c < width && k + d < a.inputs)
-                w = at_of(a.w, c / (GATES * a.hidden) * a.sw[0] + c % (GATES * a.hidden) * a.sw[1] + (k + d) * a.sw[2]);
-            left[d * PITCH + m] = x;
-            right[d * PITCH + m] = w;
+    word y = { x };
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof(acc) / 4); k++) y.at[k] = shuffle_xor(y.at[k], mask);
+    return y.v;
+}
+DEVICE acc from_lane(acc x, u32 lane)
+{
+    word y = { x };
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof(acc) / 4); k++) y.at[k] = shuffle(y.at[k], lane);
+    return y.v;
+}
+
+enum {
+    PIECE = 16 / sizeof(element),                       /* elements */
+    QUAD = 16 / sizeof(acc), QUADS = PIECE / QUAD,      /* numbers of a load of the state, loads for a piece */
+    SPAN = (HIDDEN + CLUSTER - 1) / CLUSTER,            /* units of a block that is full */
+    AT_ONCE = BLOCK / LANES,                            /* units that a block makes at once */
+    TURNS = (SPAN + AT_ONCE - 1) / AT_ONCE,
+    /* What the lanes of a unit finish: with several sequences each takes some. With fewer sequences than lanes, OTHERS lanes
+     * share a sequence, and the four gates of an lstm are spread over them: OWN are a lane's. */
+    SEQUENCES = BATCH > LANES ? BATCH / LANES : 1, OTHERS = BATCH > LANES ? 1 : LANES / BATCH,
+    SPREAD = CELL != RNN_CELL_LSTM || PEEPHOLE ? 1 : OTHERS < 4 ? OTHERS : 4, OWN = GATES / SPREAD,
+    AGAIN = CELL == RNN_CELL_GRU && !LINEAR,            /* a second product a step, of the state that was reset */
+    SUMS = GATES * BATCH >= 4 || QUAD < 4 ? 1 : 4 / (GATES * BATCH)     /* chains of additions, against latency */
+};
+
+/* Rows of SIZE numbers, and the vector of as many that they are multiplied with. */
+template <int SIZE> struct cut {
+    enum {
+        PIECES = (SIZE + PIECE - 1) / PIECE,
+        EACH = (PIECES + LANES - 1) / LANES,            /* pieces of a row that a thread multiplies: every LANES-th */
+        ROOM = EACH * LANES * PIECE                     /* numbers of the vector, with zeros behind */
+    };
+    /* Where the vector has number k: lanes read pieces side by side without conflicts. */
+    DEVICE i32 place(i32 k) { return (k % PIECE / QUAD * (EACH * LANES) + k / PIECE) * QUAD + k % QUAD; }
+};
+enum { STATE = cut<HIDDEN>::ROOM, X_ROOM = ALONE ? cut<ALONE ? INPUTS : 1>::ROOM : 0 };
+DEVICE i32 place(i32 unit) { return cut<HIDDEN>::place(unit); }
+
+union piece { u32x4 bits; element at[PIECE]; };
+DEVICE void renew(piece &p)
+{
+    renew(p.bits.x);
+    renew(p.bits.y);
+    renew(p.bits.z);
+    renew(p.bits.w);
+}
+struct quad { alignas(16) acc at[QUAD]; };
+
+/* A direction's rows of R or W. */
+struct layer {
+    const element *r;
+    i64 step, pitch;                    /* elements from a number of a row to the next; from a row to the next */
+    bool is_whole;                      /* pieces may be read as they are */
+};
+DEVICE layer layer_of(address at, i32 direction, const wide *stride)
+{
+    const element *r = (const element *)at + direction * stride[0];
+    return { r, stride[2], stride[1], stride[2] == 1 && stride[1] % PIECE == 0 && (u64)r % 16 == 0 };
+}
+
+/* Piece `at` of the row of a unit's gate; zeros behind its end. */
+template <int SIZE> DEVICE piece piece_of(const layer &l, i32 unit, i32 g, i32 at)
+{
+    piece p;
+    p.bits = {};
+    const i32 k = at * PIECE;
+    if (unit >= HIDDEN) return p;
+    const element *row = l.r + (i64)(g * HIDDEN + unit) * l.pitch;
+    if (l.is_whole && k + PIECE <= SIZE) {
+        p.bits = *(const u32x4 *)(row + k);
+    } else {
+#pragma unroll
+        for (int i = 0; i < PIECE; i++)
+            if (k + i < SIZE) p.at[i] = row[(k + i) * l.step];
+    }
+    return p;
+}
+
+/* part += piece `at` of the vectors at h times w, a piece of each gate of [FIRST, END). */
+template <int SIZE, int FIRST, int END>
+DEVICE void multiply(const piece (&w)[GATES], const acc *h, i32 at, acc (&part)[SUMS][BATCH][GATES])
+{
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+#pragma unroll
+        for (int q = 0; q < QUADS; q++) {
+            const quad x = *(const quad *)(h + b * cut<SIZE>::ROOM + (q * cut<SIZE>::EACH * LANES + at) * QUAD);
+#pragma unroll
+            for (int i = 0; i < QUAD; i++)
+#pragma unroll
+                for (int g = FIRST; g < END; g++) part[i % SUMS][b][g] += widen(w[g].at[q * QUAD + i]) * x.at[i];
         }
-        sync_block();
+}
+
+/* sum += the thread's part of the rows of gates [FIRST, END) by the vectors at h. IN_REGISTERS and IN_SHARED of its
+ * pieces are held and kept. */
+template <int SIZE, int FIRST, int END, int IN_REGISTERS, int IN_SHARED>
+DEVICE void products(const layer &l, i32 unit, piece (&held)[HELD + 1][GATES], const u32x4 *kept, const acc *h,
+                     acc (&sum)[BATCH][GATES])
+{
+    const i32 lane = threadIdx.x % LANES;
+    acc part[SUMS][BATCH][GATES] = {};
 #pragma unroll
-        for (int d = 0; d < RNN_DEEP; d++) {
-            acc x[4], w[4];
+    for (int c = 0; c < IN_REGISTERS; c++) {
+        if (!WIDENED)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                x[i] = left[d * PITCH + ty + 16 * i];
-                w[i] = right[d * PITCH + tx + 16 * i];
+            for (int g = FIRST; g < END; g++) renew(held[c][g]);
+        multiply<SIZE, FIRST, END>(held[c], h, c * LANES + lane, part);
+    }
+#pragma unroll 2
+    for (int c = IN_REGISTERS; c < IN_REGISTERS + IN_SHARED; c++) {
+        piece w[GATES];
+#pragma unroll
+        for (int g = FIRST; g < END; g++) w[g].bits = kept[((c - IN_REGISTERS) * GATES + g) * BLOCK + threadIdx.x];
+        multiply<SIZE, FIRST, END>(w, h, c * LANES + lane, part);
+    }
+#pragma unroll 2
+    for (int c = IN_REGISTERS + IN_SHARED; c < cut<SIZE>::EACH; c++) {
+        piece w[GATES];
+#pragma unroll
+        for (int g = FIRST; g < END; g++) w[g] = piece_of<SIZE>(l, unit, g, c * LANES + lane);
+        multiply<SIZE, FIRST, END>(w, h, c * LANES + lane, part);
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+#pragma unroll
+        for (int g = FIRST; g < END; g++) {
+#pragma unroll
+            for (int k = 0; k < SUMS; k++) sum[b][g] += part[k][b][g];
+        }
+}
+
+/* Adds up over the lanes of a unit, from the distance M on, where each lane has N sequences and OF gates from FIRST. Each
+ * ends with its SEQUENCES sequences, and of those with LEFT gates, in front. */
+template <int M, int N, int FIRST, int OF, int LEFT> DEVICE void add_up(acc (&sum)[BATCH][GATES])
+{
+    if constexpr (M > 0) {
+        enum { SPLITS = N > 1, HALVES = !SPLITS && OF > LEFT, B = SPLITS ? N / 2 : N, G = HALVES ? OF / 2 : OF };
+        const bool is_upper = lane_id() & M;
+#pragma unroll
+        for (int b = 0; b < B; b++)
+#pragma unroll
+            for (int g = FIRST; g < FIRST + G; g++) {
+                acc &lower = sum[b][g], upper = SPLITS ? sum[b + B][g] : HALVES ? sum[b][g + G] : lower;
+                const acc give = is_upper ? lower : upper;
+                lower = (is_upper ? upper : lower) + from_other(give, M);
             }
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-#pragma unroll
-                for (int j = 0; j < 4; j++) sum[i][j] += x[i] * w[j];
-        }
-        sync_block();
+        add_up<M / 2, B, FIRST, G, LEFT>(sum);
     }
-    grid_trigger();
-    for (int j = 0; j < 4; j++) {
-        const i32 c = col + tx + 16 * j;
-        if (c >= width) continue;
-        const i32 direction = c / (GATES * a.hidden), gate_row = c % (GATES * a.hidden);
-        acc bias = 0;
-        if (a.bias) {
-            bias = at_of(a.bias, direction * a.sb[0] + gate_row * a.sb[1]);
-            /* The bias of the state's product joins here, unless a gate scales it. */
-            if (!(CELL == RNN_CELL_GRU && LINEAR && gate_row >= 2 * a.hidden))
-                bias += at_of(a.bias, direction * a.sb[0] + (GATES * a.hidden + gate_row) * a.sb[1]);
-        }
-        for (int i = 0; i < 4; i++) {
-            const i32 r = row + ty + 16 * i;
-            if (r < rows) ((acc *)a.part)[(i64)r * width + c] = sum[i][j] + bias;
+}
+
+/* The gates of a sequence, of which the lanes that share it have OWN each. */
+DEVICE void gather(const acc (&own)[GATES], acc (&all)[GATES])
+{
+#pragma unroll
+    for (int g = 0; g < GATES; g++) {
+        if (SPREAD == 1) {
+            all[g] = own[g];
+        } else {
+            const u32 each = OTHERS / SPREAD, lane = lane_id() & ~(OTHERS - 1u);
+            all[g] = from_lane(own[g % OWN], lane + g / OWN * each);
         }
     }
 }
 
-/* ---- the steps ---- */
-
-DEVICE acc activation(const rnn_act &f, acc x)
+/* A state on its way: the barriers of the two states and of the one that is reset, where there is a cluster. */
+enum { TO_EVEN, TO_ODD, TO_RESET, MEETINGS };
+DEVICE void begin(u32 bars)
 {
-    const acc alpha = (acc)f.alpha, beta = (acc)f.beta;
-    switch (f.kind) {
-    case RNN_SIGMOID: return 1 / (1 + exp_of(-x));
-    case RNN_TANH: return tanh_of(x);
-    case RNN_RELU: return x < 0 ? 0 : x;
-    case RNN_AFFINE: return alpha * x + beta;
-    case RNN_LEAKY_RELU: return x < 0 ? alpha * x : x;
-    case RNN_THRESHOLDED_RELU: return x >= alpha ? x : 0;
-    case RNN_SCALED_TANH: return alpha * tanh_of(beta * x);
-    case RNN_HARD_SIGMOID: {
-        const acc y = alpha * x + beta;
-        return y < 0 ? 0 : y > 1 ? 1 : y;
-    }
-    case RNN_ELU: return x < 0 ? alpha * expm1_of(x) : x;
-    case RNN_SOFTSIGN: return x / (1 + (x < 0 ? -x : x));
-    default: return x > 30 ? x : log1p_of(exp_of(x));
-    }
-}
-DEVICE acc clipped(const rnn_args &a, acc x)
-{
-    const acc c = (acc)a.clip;
-    return c > 0 ? x < -c ? -c : x > c ? c : x : x;
-}
-DEVICE acc gate(const rnn_args &a, const rnn_act &f, acc x) { return activation(f, clipped(a, x)); }
-
-DEVICE acc shuffle_sum(acc x)
-{
-    union { acc v; u32 at[sizeof(acc) / 4]; } y;
-#pragma unroll
-    for (u32 m = 16; m; m /= 2) {
-        y.v = x;
-#pragma unroll
-        for (int k = 0; k < (int)(sizeof(acc) / 4); k++) y.at[k] = shuffle_xor(y.at[k], m);
-        x += y.v;
-    }
-    return x;
-}
-
-DEVICE u32 rank_in_cluster()
-{
-#if CLUSTER > 1
-    return cluster_rank();
-#else
-    return 0;
-#endif
-}
-DEVICE void meet()
-{
-#if CLUSTER > 1
+#if MEETS
+    if (threadIdx.x == 0)
+        for (u32 i = 0; i < MEETINGS; i++) barrier_init(bars + 8 * i, 1);
+    barrier_init_fence();
     cluster_sync();
 #else
     sync_block();
 #endif
 }
-/* To the same place in every block of the cluster. */
-DEVICE void hand_out(acc *to, acc v)
+/* Once a state, of which bytes may have come. */
+DEVICE void expect(u32 bar)
 {
-#if CLUSTER > 1
-#pragma unroll
-    for (u32 k = 0; k < CLUSTER; k++) *cluster_map(to, k) = v;
-#else
-    *to = v;
+#if MEETS
+    if (threadIdx.x == 0) barrier_expect(bar, BATCH * HIDDEN * sizeof(acc));
 #endif
 }
-
-struct layer {
-    i32 direction, unit, units;         /* the block's first unit, and how many it has */
-    i32 hidden, span, pitch;            /* span: units of a block that is full; pitch: elements of a row of R held */
-    const element *held;
-};
-
-/* sums[row] = R h for the rows of gates [first, end), row = gate * span + unit, of each sequence. */
-DEVICE void products(const rnn_args &a, const layer &l, const acc *h, acc *sums, i32 first, i32 end)
+/* To the same place in every block, by the OTHERS lanes that have the same value. */
+DEVICE void hand_out(acc *to, acc v, u32 bar, u32 who)
 {
-    enum { WARPS = BLOCK / 32, AT_ONCE = 4 };
-    const i32 rows = (end - first) * l.units;
-    for (i32 base = warp_id(); base < rows; base += WARPS * AT_ONCE) {
-        acc sum[AT_ONCE][BATCH] = {};
-        const element *from[AT_ONCE];
-        i64 step = HOLDS ? 1 : a.sr[2];
+#if MEETS
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i32 i = smaller(base + k * WARPS, rows - 1), g = first + i / l.units, u = i % l.units;
-            from[k] = HOLDS ? l.held + (i64)(g * l.span + u) * l.pitch
-                            : (const element *)a.r + l.direction * a.sr[0] + (i64)(g * l.hidden + l.unit + u) * a.sr[1];
-        }
-#pragma unroll 2
-        for (i32 d = lane_id(); d < l.hidden; d += 32) {
-            acc state[BATCH];
-#pragma unroll
-            for (int b = 0; b < BATCH; b++) state[b] = h[b * l.hidden + d];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                const acc w = widen(from[k][d * step]);
-#pragma unroll
-                for (int b = 0; b < BATCH; b++) sum[k][b] += w * state[b];
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
-            const i32 i = base + k * WARPS;
-#pragma unroll
-            for (int b = 0; b < BATCH; b++) {
-                const acc all = shuffle_sum(sum[k][b]);
-                if (!lane_id() && i < rows) sums[((first + i / l.units) * l.span + i % l.units) * BATCH + b] = all;
-            }
-        }
+    for (u32 k = 0; k < CLUSTER; k += OTHERS) {
+        const u32 rank = k + who;
+        if (rank < CLUSTER) send_async(cluster_address(shared_address(to), rank), v, cluster_address(bar, rank));
     }
+#else
+    if (!who) *to = v;
+#endif
+}
+/* use: how often the barrier was waited for before. */
+DEVICE void wait_for(u32 bar, u32 use)
+{
+#if MEETS
+    barrier_wait(bar, use & 1);
+    sync_warp();
+#else
+    sync_block();
+#endif
 }
 
 /* The steps of sequence b. */
 DEVICE i32 length_of(const rnn_args &a, i32 b)
 {
+    if (b >= a.batch) return 0;
     if (!a.lengths) return a.steps;
     const i64 n = LENGTHS_WIDE ? ((const i64 *)a.lengths)[b * a.sl] : ((const i32 *)a.lengths)[b * a.sl];
     return n < 0 ? 0 : n > a.steps ? a.steps : (i32)n;
 }
 
+/* A sequence that a lane finishes, and its part of the inputs' product. */
+struct sequence {
+    i32 b, length;
+    const acc *x;                       /* the first of the lane's own gates at step 0, unit 0 */
+    acc coming[GATES];                  /* of the step that is next */
+};
+DEVICE i32 time_of(const rnn_args &a, bool is_reverse, i32 length, i32 step) { return is_reverse ? length - 1 - step : step; }
+DEVICE void fetch(const rnn_args &a, sequence &s, bool is_reverse, i32 step, i32 unit, acc (&to)[GATES])
+{
+    const acc *x = s.x + (i64)time_of(a, is_reverse, s.length, step) * a.batch * a.directions * (GATES * HIDDEN) + unit;
+#pragma unroll
+    for (int g = 0; g < OWN; g++) to[g] = step < s.length && unit < HIDDEN ? x[g * HIDDEN] : 0;
+}
+
 KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args a)
 {
-    layer l;
-    const i32 task = blockIdx.x / CLUSTER, rank = (i32)rank_in_cluster();
-    l.direction = task / a.slices;
-    const i32 slice = task % a.slices * BATCH;
-    l.hidden = a.hidden;
-    l.span = (a.hidden + CLUSTER - 1) / CLUSTER;
-    l.unit = smaller(rank * l.span, a.hidden);
-    l.units = smaller(l.span, a.hidden - l.unit);
-    l.pitch = l.hidden + 8 - l.hidden % 8;
-    const i32 width = GATES * a.hidden;
-    double *cell = (double *)shared_base();                     /* [units][BATCH]: lstm's cell, gru's update gate */
-    acc *state = (acc *)(cell + l.span * BATCH);                /* [2][BATCH][hidden] */
-    acc *reset = state + 2 * BATCH * l.hidden;                  /* [BATCH][hidden]: gru's r * h */
-    acc *sums = reset + (CELL == RNN_CELL_GRU && !LINEAR ? BATCH * l.hidden : 0);
-    element *held = (element *)(sums + GATES * l.span * BATCH);
-    l.held = held;
+    const i32 task = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const i32 direction = task / a.slices, slice = task % a.slices * BATCH;
+    const i32 lane = threadIdx.x % LANES, first = rank * SPAN, end = smaller(first + SPAN, HIDDEN);
+    u32x4 *kept = (u32x4 *)shared_base();                       /* [KEPT][GATES][BLOCK] */
+    acc *state = (acc *)(kept + KEPT * GATES * BLOCK);          /* [2][BATCH][STATE] */
+    acc *reset = state + 2 * BATCH * STATE;                     /* [BATCH][STATE]: gru's r * h */
+    acc *coming = reset + AGAIN * BATCH * STATE;                /* [BATCH][X_ROOM]: x, where -DALONE */
+    u64 *const meetings = (u64 *)(coming + BATCH * X_ROOM);
+    cell_number *cell = (cell_number *)(meetings + MEETINGS);   /* [SPAN][BATCH]: lstm's cell, gru's update gate */
+    const u32 bars = shared_address(meetings);
+    const layer l = layer_of(a.r, direction, a.sr), w = layer_of(a.w, direction, a.sw);
     if (!R_CONST) grid_wait();
-    if (HOLDS)
-        for (i32 i = threadIdx.x; i < GATES * l.units * l.hidden; i += BLOCK) {
-            const i32 d = i % l.hidden, row = i / l.hidden, g = row / l.units, u = row - g * l.units;
-            const i64 from = l.direction * a.sr[0] + (i64)(g * l.hidden + l.unit + u) * a.sr[1] + d * a.sr[2];
-            held[(i64)(g * l.span + u) * l.pitch + d] = ((const element *)a.r)[from];
+    piece held[HELD + 1][GATES];
+    const i32 unit_of_thread = first + (i32)threadIdx.x / LANES;
+    if (HELD + KEPT) {
+        const i32 unit = unit_of_thread < end ? unit_of_thread : HIDDEN;
+#pragma unroll
+        for (int g = 0; g < GATES; g++) {
+#pragma unroll
+            for (int c = 0; c < HELD; c++) held[c][g] = piece_of<HIDDEN>(l, unit, g, c * LANES + lane);
+            for (int c = 0; c < KEPT; c++)
+                kept[(c * GATES + g) * BLOCK + threadIdx.x] = piece_of<HIDDEN>(l, unit, g, (HELD + c) * LANES + lane).bits;
         }
+    }
     if (R_CONST) grid_wait();
     grid_trigger();
-    const bool is_reverse = l.direction == 1 || a.first_is_reverse;
-    const rnn_act *act = a.act[l.direction];
+    const bool is_reverse = direction == 1 || a.first_is_reverse;
+    const rnn_act *act = a.act[direction];
     i32 longest = 0;
-    for (int b = 0; b < BATCH; b++)
-        if (slice + b < a.batch) longest = larger(longest, length_of(a, slice + b));
-    for (i32 i = threadIdx.x; i < BATCH * l.hidden; i += BLOCK) {
-        const i32 b = slice + i / l.hidden, j = i % l.hidden;
-        const bool is_there = b < a.batch;
-        state[i] = is_there && a.h0 ? at_of(a.h0, l.direction * a.sh[0] + b * a.sh[1] + j * a.sh[2]) : 0;
-        state[BATCH * l.hidden + i] = 0;
-        if (CELL == RNN_CELL_GRU && !LINEAR) reset[i] = 0;
+    for (int b = 0; b < BATCH; b++) longest = larger(longest, length_of(a, slice + b));
+    for (i32 i = threadIdx.x; i < BATCH * ((2 + AGAIN) * STATE + X_ROOM); i += BLOCK) state[i] = 0;
+    sync_block();
+    if constexpr (ALONE)
+        for (i32 i = threadIdx.x; i < BATCH * INPUTS; i += BLOCK) {
+            const i32 b = slice + i / INPUTS, k = i % INPUTS;
+            if (b < a.batch) coming[i / INPUTS * X_ROOM + cut<INPUTS>::place(k)] = widen(x_row(a, b)[k * a.sx[2]]);
+        }
+    for (i32 i = threadIdx.x; i < BATCH * HIDDEN; i += BLOCK) {
+        const i32 b = slice + i / HIDDEN, j = i % HIDDEN;
+        if (b < a.batch && a.h0)
+            state[i / HIDDEN * STATE + place(j)] = at_of(a.h0, direction * a.sh[0] + b * a.sh[1] + j * a.sh[2]);
     }
-    for (i32 i = threadIdx.x; i < BATCH * l.units; i += BLOCK) {
-        const i32 b = slice + i % BATCH, j = l.unit + i / BATCH;
-        const bool is_there = b < a.batch && CELL == RNN_CELL_LSTM && a.c0;
-        cell[i] = is_there ? at_of(a.c0, l.direction * a.sc[0] + b * a.sc[1] + j * a.sc[2]) : 0;
+    for (i32 i = threadIdx.x; i < BATCH * SPAN; i += BLOCK) {
+        const i32 b = slice + i % BATCH, j = first + i / BATCH;
+        const bool is_there = b < a.batch && j < end && CELL == RNN_CELL_LSTM && a.c0;
+        set(cell[i], is_there ? at_of(a.c0, direction * a.sc[0] + b * a.sc[1] + j * a.sc[2]) : 0);
     }
-    meet();
+    begin(bars);
+    /* Which of a unit's sequences and gates this lane finishes: the upper bits of the lane choose. */
+    const i32 own_sequence = lane / OTHERS * SEQUENCES, own_gate = lane % OTHERS / (OTHERS / SPREAD) * OWN;
+    const u32 who = lane % OTHERS;
+    sequence s[SEQUENCES];
+#pragma unroll
+    for (int i = 0; i < SEQUENCES; i++) {
+        s[i].b = slice + own_sequence + i;
+        s[i].length = length_of(a, s[i].b);
+        s[i].x = (const acc *)a.part + ((i64)s[i].b * a.directions + direction) * (GATES * HIDDEN) + own_gate * HIDDEN;
+        if (TURNS == 1 && !ALONE) fetch(a, s[i], is_reverse, 0, unit_of_thread, s[i].coming);
+    }
     for (i32 step = 0; step < a.steps; step++) {
-        const acc *now = state + step % 2 * BATCH * l.hidden;
-        acc *next = state + (step + 1) % 2 * BATCH * l.hidden;
-        if (step < longest) products(a, l, now, sums, 0, CELL == RNN_CELL_GRU && !LINEAR ? 2 : GATES);
-        sync_block();
-        if (CELL == RNN_CELL_GRU && !LINEAR) {
+        const acc *now = state + step % 2 * BATCH * STATE;
+        acc *next = state + (step + 1) % 2 * BATCH * STATE;
+        const u32 ahead = bars + 8 * ((step + 1) % 2);
+        if (step && MEETS) wait_for(bars + 8 * (step % 2), (step - 1) / 2);
+        expect(ahead);
+        acc x[SEQUENCES][GATES];
+        if (TURNS == 1 && !ALONE) {
+#pragma unroll
+            for (int i = 0; i < SEQUENCES; i++) {
+#pragma unroll
+                for (int g = 0; g < OWN; g++) x[i][g] = s[i].coming[g];
+                fetch(a, s[i], is_reverse, step + 1, unit_of_thread, s[i].coming);
+            }
+        }
+        const bool is_live = step < longest;
+        if (AGAIN) {
             /* The update gate is kept; the reset state goes to all, and is multiplied next. */
-            for (i32 i = threadIdx.x; i < BATCH * l.units; i += BLOCK) {
-                const i32 s = i % BATCH, u = i / BATCH, b = slice + s, j = l.unit + u;
-                if (b >= a.batch || step >= length_of(a, b)) continue;
-                const i32 length = length_of(a, b);
-                const i32 t = is_reverse ? length - 1 - step : step;
-                const acc *x = (const acc *)a.part + (((i64)t * a.batch + b) * a.directions + l.direction) * width;
-                cell[i] = gate(a, act[0], x[j] + sums[u * BATCH + s]);
-                const acc r = gate(a, act[0], x[l.hidden + j] + sums[(l.span + u) * BATCH + s]);
-                hand_out(&reset[s * l.hidden + j], r * now[s * l.hidden + j]);
-            }
-            meet();
-            if (step < longest) products(a, l, reset, sums, 2, 3);
-            sync_block();
-        }
-        for (i32 i = threadIdx.x; i < BATCH * l.units; i += BLOCK) {
-            const i32 s = i % BATCH, u = i / BATCH, b = slice + s, j = l.unit + u;
-            if (b >= a.batch) continue;
-            const i32 length = length_of(a, b);
-            const i64 y = l.direction * a.sy[1] + b * a.sy[2] + j * a.sy[3];
-            const acc h = now[s * l.hidden + j];
-            if (step >= length) {
-                if (a.y) narrow(0, ((element *)a.y)[step * a.sy[0] + y]);
-                hand_out(&next[s * l.hidden + j], h);
-                continue;
-            }
-            const i32 t = is_reverse ? length - 1 - step : step;
-            const acc *x = (const acc *)a.part + (((i64)t * a.batch + b) * a.directions + l.direction) * width + j;
-            const acc *sum = sums + u * BATCH + s;
-            const i32 each = l.span * BATCH;
-            acc v;
-            if (CELL == RNN_CELL_LSTM) {
-                /* The cell feeds back undamped: in double, so that a step adds nothing of its own to what it carries. */
-                double pi = 0, po = 0, pf = 0;
-                if (a.peephole) {
-                    const i64 p = l.direction * a.sp[0] + j * a.sp[1];
-                    pi = at_of(a.peephole, p);
-                    po = at_of(a.peephole, p + l.hidden * a.sp[1]);
-                    pf = at_of(a.peephole, p + 2 * l.hidden * a.sp[1]);
+            expect(bars + 8 * TO_RESET);
+            for (i32 u = threadIdx.x / LANES; u - (i32)threadIdx.x / LANES < SPAN; u += AT_ONCE) {
+                const i32 j = first + u;
+                acc sum[BATCH][GATES] = {};
+                if (is_live) products<HIDDEN, 0, 2, HELD, KEPT>(l, j < end ? j : HIDDEN, held, kept, now, sum);
+                add_up<LANES / 2, BATCH, 0, 2, 2>(sum);
+#pragma unroll
+                for (int i = 0; i < SEQUENCES; i++) {
+                    const i32 at = own_sequence + i;
+                    acc r = 0;
+                    if (TURNS > 1) fetch(a, s[i], is_reverse, step, j, x[i]);
+                    if (j >= end) continue;
+                    if (step < s[i].length) {
+                        const acc z = gate(a, act[0], false, x[i][0] + sum[i][0]);
+                        if (!who) set(cell[u * BATCH + at], z);
+                        r = gate(a, act[0], false, x[i][1] + sum[i][1]) * now[at * STATE + place(j)];
+                    }
+                    hand_out(&reset[at * STATE + place(j)], r, bars + 8 * TO_RESET, who);
                 }
-                /* An absent peephole adds nothing, even of an infinity. */
-                const double c = cell[i], seen = a.peephole ? c : 0;
-                const acc in = gate(a, act[0], (acc)((double)x[0] + sum[0] + pi * seen));
-                const acc forget = JOINT ? 1 - in : gate(a, act[0], (acc)((double)x[2 * l.hidden] + sum[2 * each] + pf * seen));
-                const acc fresh = gate(a, act[1], x[3 * l.hidden] + sum[3 * each]);
-                const double after = forget * c + (double)in * fresh;
-                const acc out = gate(a, act[0], (acc)((double)x[l.hidden] + sum[each] + po * (a.peephole ? after : 0)));
-                cell[i] = after;
-                v = out * activation(act[2], (acc)after);
-            } else if (CELL == RNN_CELL_GRU) {
-                acc z = (acc)cell[i], back = sum[2 * each];
-                if (LINEAR) {
-                    z = gate(a, act[0], x[0] + sum[0]);
-                    const acc r = gate(a, act[0], x[l.hidden] + sum[each]);
-                    if (a.bias) back += at_of(a.bias, l.direction * a.sb[0] + (width + 2 * l.hidden + j) * a.sb[1]);
-                    back *= r;
-                }
-                v = (1 - z) * gate(a, act[1], x[2 * l.hidden] + back) + z * h;
-            } else {
-                v = gate(a, act[0], x[0] + sum[0]);
             }
-            if (a.y) narrow(v, ((element *)a.y)[t * a.sy[0] + y]);
-            hand_out(&next[s * l.hidden + j], v);
+            wait_for(bars + 8 * TO_RESET, step);
         }
-        meet();
+        for (i32 u = threadIdx.x / LANES; u - (i32)threadIdx.x / LANES < SPAN; u += AT_ONCE) {
+            const i32 j = first + u;
+            acc sum[BATCH][GATES] = {};
+            if (is_live) products<HIDDEN, AGAIN ? 2 : 0, GATES, HELD, KEPT>(l, j < end ? j : HIDDEN, held, kept, AGAIN ? reset : now, sum);
+            acc of_x[BATCH][GATES] = {};        /* a gru scales what the state makes of its last gate */
+            if constexpr (ALONE) {
+                products<INPUTS, 0, GATES, 0, 0>(w, j < end ? j : HIDDEN, held, kept, coming, CELL == RNN_CELL_GRU ? of_x : sum);
+                if (CELL == RNN_CELL_GRU) add_up<LANES / 2, BATCH, 0, GATES, OWN>(of_x);
+            }
+            cell_number kept_cell[SEQUENCES];        /* read before the lanes meet below: one of them writes the next */
+#pragma unroll
+            for (int i = 0; i < SEQUENCES; i++) kept_cell[i] = cell[j < end ? u * BATCH + own_sequence + i : 0];
+            add_up<LANES / 2, BATCH, AGAIN ? 2 : 0, AGAIN ? 1 : GATES, AGAIN ? 1 : OWN>(sum);
+#pragma unroll
+            for (int i = 0; i < SEQUENCES; i++) {
+                const i32 at = own_sequence + i;
+                acc (&own)[GATES] = x[i], all[GATES];
+                if (ALONE)
+#pragma unroll
+                    for (int g = 0; g < OWN; g++) own[g] = of_x[i][g] + (j < end ? bias_of(a, direction, (own_gate + g) * HIDDEN + j) : 0);
+                else if (TURNS > 1) fetch(a, s[i], is_reverse, step, j, own);
+                if (CELL == RNN_CELL_LSTM && !PEEPHOLE) {
+#pragma unroll
+                    for (int g = 0; g < OWN; g++) {
+                        const bool is_fresh = own_gate + g == 3;
+                        own[g] = gate(a, act[is_fresh], is_fresh, own[g] + sum[i][g]);
+                    }
+                }
+                gather(own, all);
+                if (j >= end) continue;
+                const i64 y = direction * a.sy[1] + s[i].b * a.sy[2] + j * a.sy[3];
+                const acc h = now[at * STATE + place(j)];
+                if (step >= s[i].length) {
+                    if (a.y && !who && s[i].b < a.batch) narrow(0, ((element *)a.y)[step * a.sy[0] + y]);
+                    hand_out(&next[at * STATE + place(j)], h, ahead, who);
+                    continue;
+                }
+                acc v;
+                if (CELL == RNN_CELL_LSTM) {
+                    acc in = all[0], out = all[1], forget = all[2], fresh = all[3], po = 0;
+                    if (PEEPHOLE) {
+                        const i64 p = direction * a.sp[0] + j * a.sp[1];
+                        const acc pi = at_of(a.peephole, p), pf = at_of(a.peephole, p + 2 * HIDDEN * a.sp[1]);
+                        const acc c = value_of(kept_cell[i]);
+                        po = at_of(a.peephole, p + HIDDEN * a.sp[1]);
+                        in = gate(a, act[0], false, in + sum[i][0] + pi * c);
+                        forget = gate(a, act[0], false, forget + sum[i][2] + pf * c);
+                        fresh = gate(a, act[1], true, fresh + sum[i][3]);
+                    }
+                    if (JOINT) forget = 1 - in;
+                    const cell_number after = carried(forget, kept_cell[i], in, fresh);
+                    if (PEEPHOLE) out = gate(a, act[0], false, out + sum[i][1] + po * value_of(after));
+                    if (!who) cell[u * BATCH + at] = after;
+                    v = out * activation(act[2], true, value_of(after));
+                } else if (CELL == RNN_CELL_GRU) {
+                    acc z = value_of(kept_cell[i]), turned = sum[i][2];
+                    if (LINEAR) {
+                        z = gate(a, act[0], false, all[0] + sum[i][0]);
+                        const acc r = gate(a, act[0], false, all[1] + sum[i][1]);
+                        if (a.bias) turned += at_of(a.bias, direction * a.sb[0] + ((GATES + 2) * HIDDEN + j) * a.sb[1]);
+                        turned *= r;
+                    }
+                    v = (1 - z) * gate(a, act[1], true, all[2] + turned) + z * h;
+                } else {
+                    v = gate(a, act[0], true, all[0] + sum[i][0]);
+                }
+                if (a.y && !who) narrow(v, ((element *)a.y)[time_of(a, is_reverse, s[i].length, step) * a.sy[0] + y]);
+                hand_out(&next[at * STATE + place(j)], v, ahead, who);
+            }
+        }
+        if (!MEETS) sync_block();
     }
-    const acc *last = state + a.steps % 2 * BATCH * l.hidden;
-    for (i32 i = threadIdx.x; i < BATCH * l.units; i += BLOCK) {
-        const i32 s = i % BATCH, b = slice + s, j = l.unit + i / BATCH;
-        if (b >= a.batch) continue;
-        const i64 at_h = l.direction * a.syh[0] + b * a.syh[1] + j * a.syh[2];
-        const i64 at_c = l.direction * a.syc[0] + b * a.syc[1] + j * a.syc[2];
-        if (a.y_h) narrow(last[s * l.hidden + j], ((element *)a.y_h)[at_h]);
-        if (a.y_c) narrow((acc)cell[i], ((element *)a.y_c)[at_c]);
+    if (MEETS && a.steps) wait_for(bars + 8 * (a.steps % 2), (a.steps - 1) / 2);
+    sync_block();
+    const acc *last = state + a.steps % 2 * BATCH * STATE;
+    for (i32 i = threadIdx.x; i < BATCH * SPAN; i += BLOCK) {
+        const i32 at = i % BATCH, b = slice + at, j = first + i / BATCH;
+        if (b >= a.batch || j >= end) continue;
+        const i64 at_h = direction * a.syh[0] + b * a.syh[1] + j * a.syh[2];
+        const i64 at_c = direction * a.syc[0] + b * a.syc[1] + j * a.syc[2];
+        if (a.y_h) narrow(last[at * STATE + place(j)], ((element *)a.y_h)[at_h]);
+        if (a.y_c) narrow(value_of(cell[i]), ((element *)a.y_c)[at_c]);
     }
+#if MEETS
+    cluster_sync();
+#endif
 }

@@ -8,7 +8,9 @@
 enum { RNN_SIGMOID, RNN_TANH, RNN_RELU, RNN_AFFINE, RNN_LEAKY_RELU, RNN_THRESHOLDED_RELU, RNN_SCALED_TANH,
        RNN_HARD_SIGMOID, RNN_ELU, RNN_SOFTSIGN, RNN_SOFTPLUS };       /* in the order of ops/rnn.c */
 enum { RNN_CELL_RNN, RNN_CELL_GRU, RNN_CELL_LSTM };
-enum { RNN_TILE = 64, RNN_DEEP = 16, RNN_THREADS = 256 };               /* of the product with the input */
+/* Of the product with the input: rows and columns of a tile; numbers of a step, threads; plain, by tensor cores. */
+enum { RNN_TILE = 64, RNN_PLAIN_DEEP = 16, RNN_PLAIN_THREADS = 256, RNN_DEEP = 64, RNN_PITCH = RNN_DEEP + 8,
+       RNN_STAGES = 3, RNN_THREADS = 128 };
 
 struct rnn_act { double alpha, beta; natural kind, unused; };
 

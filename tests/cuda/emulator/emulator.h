@@ -62,6 +62,9 @@ struct emulator_calls {
     void (*barrier_wait)(unsigned bar, unsigned parity, const char *file, int line);
     void (*barrier_arrive_copies)(unsigned bar);
     void (*copy_bulk)(unsigned dst, const void *src, unsigned bytes, unsigned bar);
+    /* st.async: 4 or 8 bytes to a block of the cluster, where they arrive at a barrier of that block */
+    void (*send_async)(unsigned dst, const void *value, unsigned bytes, unsigned bar);
+    unsigned (*cluster_address)(unsigned at, unsigned rank);
     /* cp.async.bulk.tensor into shared memory; at: coordinates, innermost first; offset: of im2col, or NULL */
     void (*copy_tensor)(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset);
     void (*product_begin)(void);

@@ -348,6 +348,7 @@ DEVICE u32 to_tf32(float x)
 #endif
 }
 
+DEVICE void renew(u32 &) {}
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 warp_id() { return threadIdx.x >> 5; }
 
@@ -462,6 +463,8 @@ DEVICE u32 cluster_rank() { return emulated_now->cluster_rank; }
 DEVICE void cluster_arrive() { emulated_calls->cluster_arrive(); }
 DEVICE void cluster_wait(EMULATED_AT) { emulated_calls->cluster_wait(file, line); }
 DEVICE void cluster_sync(EMULATED_AT) { emulated_calls->cluster_arrive(); emulated_calls->cluster_wait(file, line); }
+DEVICE u32 cluster_address(u32 at, u32 rank) { return emulated_calls->cluster_address(at, rank); }
+template <class T> DEVICE void send_async(u32 to, T value, u32 bar) { emulated_calls->send_async(to, &value, sizeof value, bar); }
 template <class T> DEVICE T *cluster_map(T *p, u32 rank)
 {
     return (T *)emulated_calls->cluster_map((const void *)p, rank);
