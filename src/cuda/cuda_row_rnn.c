@@ -17,7 +17,7 @@ typedef struct rnn_args rnn_args;
 
 /* clang-format off */
 typedef struct rnn_tactic {
-    uint8_t  cluster, batch, lanes;     /* blocks that share the units: a cluster, or alone; sequences; a unit's threads */
+    uint8_t  cluster, batch, lanes;     /* blocks that share the units (a cluster, or alone); sequences; threads */
     uint8_t  matrix;                    /* the product with the input is by tensor cores */
     uint16_t block, held, kept;         /* pieces of a row, of a thread, in registers, then in shared memory */
     uint8_t  alone, rest[TACTIC_SIZE - 11];     /* alone: one step */
