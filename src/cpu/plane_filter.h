@@ -30,6 +30,11 @@ typedef struct plane_set {
     void (*split4)(float *const *to, int64_t to_row, const float *x, int64_t x_row, int64_t rows, int64_t n);
     /* to[i * step + c] = part[c][i], c below step. Parts are read up to a whole vector of 16. */
     void (*join)(float *to, const float *const *part, int64_t step, int64_t n);
+    /* to[i * to_row + c] = x[c * x_plane + i] for i below n and c below `planes`, which is at most a vector's lanes;
+     * zeros behind the last plane, to a whole vector. At least as many rows as it has lanes are written, and read on
+     * the way back. */
+    void (*to_lanes)(float *to, int64_t to_row, const float *x, int64_t x_plane, int64_t planes, int64_t n);
+    void (*from_lanes)(float *y, int64_t y_plane, const float *from, int64_t from_row, int64_t planes, int64_t n);
 } plane_set;
 
 #endif

@@ -154,6 +154,56 @@ static void plane_join(float *to, const float *const *part, int64_t step, int64_
     }
 }
 
+/* to[i * to_row + c] = x[c * x_row + i], i and c below L. Part t of a vector of four rows of the square has row 4 t on;
+ * then squares of 4 x 4 are turned in each part. */
+INLINE void plane_square(float *to, int64_t to_row, const float *x, int64_t x_row)
+{
+    UNROLL for (int i = 0; i < L; i += 4) {
+        vec a[4];
+        UNROLL for (int c = 0; c < 4; c++) a[c] = v_load_parts(x + i + c * x_row, 4 * x_row);
+        const vec low[2] = { v_pair_low(a[0], a[1]), v_pair_low(a[2], a[3]) };
+        const vec high[2] = { v_pair_high(a[0], a[1]), v_pair_high(a[2], a[3]) };
+        v_store(to + i * to_row, v_two_low(low[0], low[1]));
+        v_store(to + (i + 1) * to_row, v_two_high(low[0], low[1]));
+        v_store(to + (i + 2) * to_row, v_two_low(high[0], high[1]));
+        v_store(to + (i + 3) * to_row, v_two_high(high[0], high[1]));
+    }
+}
+
+/* Of n numbers the last square overlaps the one before. */
+static inline int64_t plane_square_at(int64_t i, int64_t n) { return i + L <= n || n < L ? i : n - L; }
+
+static void plane_to_lanes(float *to, int64_t to_row, const float *x, int64_t x_plane, int64_t planes, int64_t n)
+{
+    const int left = n < L ? (int)n : L;
+    for (int64_t i = 0; i < n; i += L) {
+        const int64_t at = plane_square_at(i, n);
+        if (planes == L && n >= L) {
+            plane_square(to + at * to_row, to_row, x + at, x_plane);
+            continue;
+        }
+        float part[VEC_LANES * VEC_LANES];
+        for (int c = 0; c < L; c++) v_store(part + c * L, c < planes ? v_load_n(x + at + c * x_plane, left) : v_zero());
+        plane_square(to + at * to_row, to_row, part, L);
+    }
+}
+
+static void plane_from_lanes(float *y, int64_t y_plane, const float *from, int64_t from_row, int64_t planes, int64_t n)
+{
+    const int left = n < L ? (int)n : L;
+    for (int64_t i = 0; i < n; i += L) {
+        const int64_t at = plane_square_at(i, n);
+        if (planes == L && n >= L) {
+            plane_square(y + at, y_plane, from + at * from_row, from_row);
+            continue;
+        }
+        float part[VEC_LANES * VEC_LANES];
+        plane_square(part, L, from + at * from_row, from_row);
+        for (int64_t c = 0; c < planes; c++) v_store_n(y + at + c * y_plane, v_load(part + c * L), left);
+    }
+}
+
 static const plane_set plane_loops = { .filter = plane_filter_rows,
                                        .conv = conv_planes_run, .copy = plane_copy, .split = plane_split,
-                                       .split4 = plane_split4, .join = plane_join };
+                                       .split4 = plane_split4, .join = plane_join,
+                                       .to_lanes = plane_to_lanes, .from_lanes = plane_from_lanes };

@@ -112,6 +112,17 @@ static inline vec  v_zip_high(vec a, vec b)
     return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
 }
 
+/* Four numbers at p, four at p + step, and so on. Pairs and twos: a and b joined in each four, number by number or two
+ * by two. */
+static inline vec v_load_parts(const float *p, int64_t step)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + step), 1);
+}
+static inline vec v_pair_low(vec a, vec b) { return _mm256_unpacklo_ps(a, b); }
+static inline vec v_pair_high(vec a, vec b) { return _mm256_unpackhi_ps(a, b); }
+static inline vec v_two_low(vec a, vec b) { return _mm256_shuffle_ps(a, b, 0x44); }
+static inline vec v_two_high(vec a, vec b) { return _mm256_shuffle_ps(a, b, 0xee); }
+
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef __m256d vecd;
 static inline vecd vd_load(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }

@@ -118,6 +118,19 @@ static inline vec  v_zip_high(vec a, vec b)
     return _mm512_permutex2var_ps(a, at, b);
 }
 
+/* Four numbers at p, four at p + step, and so on. Pairs and twos: a and b joined in each four, number by number or two
+ * by two. */
+static inline vec v_load_parts(const float *p, int64_t step)
+{
+    const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + step), 1);
+    const __m512 three = _mm512_insertf32x4(_mm512_castps256_ps512(low), _mm_loadu_ps(p + 2 * step), 2);
+    return _mm512_insertf32x4(three, _mm_loadu_ps(p + 3 * step), 3);
+}
+static inline vec v_pair_low(vec a, vec b) { return _mm512_unpacklo_ps(a, b); }
+static inline vec v_pair_high(vec a, vec b) { return _mm512_unpackhi_ps(a, b); }
+static inline vec v_two_low(vec a, vec b) { return _mm512_shuffle_ps(a, b, 0x44); }
+static inline vec v_two_high(vec a, vec b) { return _mm512_shuffle_ps(a, b, 0xee); }
+
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef __m512d vecd;
 static inline vecd vd_load(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }

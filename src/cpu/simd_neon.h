@@ -93,6 +93,16 @@ static inline vec  v_odd(vec a, vec b) { return vuzp2q_f32(a, b); }
 /* The elements of a and of b in turns: those of their first halves; of their second halves. */
 static inline vec  v_zip_low(vec a, vec b) { return vzip1q_f32(a, b); }
 static inline vec  v_zip_high(vec a, vec b) { return vzip2q_f32(a, b); }
+/* As the wider levels have them: of four numbers. */
+static inline vec  v_load_parts(const float *p, int64_t step)
+{
+    (void)step;
+    return vld1q_f32(p);
+}
+static inline vec  v_pair_low(vec a, vec b) { return vzip1q_f32(a, b); }
+static inline vec  v_pair_high(vec a, vec b) { return vzip2q_f32(a, b); }
+static inline vec  v_two_low(vec a, vec b) { return vcombine_f32(vget_low_f32(a), vget_low_f32(b)); }
+static inline vec  v_two_high(vec a, vec b) { return vcombine_f32(vget_high_f32(a), vget_high_f32(b)); }
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef float64x2_t vecd;
 static inline vecd vd_load(const float *p) { return vcvt_f64_f32(vld1_f32(p)); }

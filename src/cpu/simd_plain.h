@@ -110,6 +110,16 @@ static inline vec  v_odd(vec a, vec b) { return (vec){ a[1], a[3], b[1], b[3] };
 /* The elements of a and of b in turns: those of their first halves; of their second halves. */
 static inline vec  v_zip_low(vec a, vec b) { return (vec){ a[0], b[0], a[1], b[1] }; }
 static inline vec  v_zip_high(vec a, vec b) { return (vec){ a[2], b[2], a[3], b[3] }; }
+/* As the wider levels have them: of four numbers. */
+static inline vec  v_load_parts(const float *p, int64_t step)
+{
+    (void)step;
+    return v_load(p);
+}
+static inline vec  v_pair_low(vec a, vec b) { return v_zip_low(a, b); }
+static inline vec  v_pair_high(vec a, vec b) { return v_zip_high(a, b); }
+static inline vec  v_two_low(vec a, vec b) { return (vec){ a[0], a[1], b[0], b[1] }; }
+static inline vec  v_two_high(vec a, vec b) { return (vec){ a[2], a[3], b[2], b[3] }; }
 /* VEC_LANES / 2 times f64, from and to f32. */
 typedef double vecd __attribute__((vector_size(16)));
 static inline vecd vd_load(const float *p) { return (vecd){ (double)p[0], (double)p[1] }; }
