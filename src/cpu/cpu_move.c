@@ -319,8 +319,11 @@ static void fill(char *dst, const char *src, uint32_t size, int64_t all)
     for (uint32_t i = 0; i < sizeof part; i++) part[i] = src[i % size];
     floats v;
     memcpy(&v, part, sizeof v);
-    for (int64_t at = 0; at + 16 <= all; at += 16) memcpy(dst + at, &v, sizeof v);
-    memcpy(dst + all - 16, &v, sizeof v);
+    const int64_t first = all < REPEATED ? all : REPEATED;
+    for (int64_t at = 0; at + 16 <= first; at += 16) memcpy(dst + at, &v, sizeof v);
+    int64_t done = first / 16 * 16;
+    for (; all - done >= REPEATED; done += REPEATED) memcpy(dst + done, dst, REPEATED);
+    if (done < all) memcpy(dst + done, dst, (size_t)(all - done)); /* behind the first part, or its last bytes */
 }
 
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
