@@ -14,7 +14,8 @@ typedef uint8_t bytes __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(16)));
 typedef float floats __attribute__((vector_size(16)));
 
-enum { BLOCK = 16, TILE_BYTES = 65536 };
+/* FILLED: bytes from which on a repeated element is written as vectors. */
+enum { BLOCK = 16, TILE_BYTES = 65536, FILLED = 64 };
 
 static int64_t magnitude(int64_t v)
 {
@@ -69,7 +70,8 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
     }
     p->across = last;
     p->way = p->to[last] == size && p->from[last] == size ? MOVE_RUNS : MOVE_SINGLE;
-    if (p->way == MOVE_SINGLE && p->to[last] == size)
+    const bool is_filled = !p->from[last] && p->dim[last] * size >= FILLED;
+    if (p->way == MOVE_SINGLE && p->to[last] == size && !is_filled)
         for (uint32_t a = 0; a < last; a++)
             if (p->from[a] == size) {
                 p->way = MOVE_BLOCKS;
@@ -276,9 +278,8 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 }
 
 /* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
- * overlaps the one before. FILLED: bytes from which on a repeated element is written as vectors. REPEATED: bytes of
- * a repeated run that are written before they are copied as a whole. */
-enum { SHORT_RUN = 512, FILLED = 64, REPEATED = 4096 };
+ * overlaps the one before. REPEATED: bytes of a repeated run that are written before they are copied as a whole. */
+enum { SHORT_RUN = 512, REPEATED = 4096 };
 #define SHORT_RUNS(type)                                                                                               \
     for (; count > 0; count--, dst += to, src += from) {                                                               \
         for (int64_t i = 0; i + (int64_t)sizeof(type) <= size; i += (int64_t)sizeof(type))                             \

@@ -11,7 +11,7 @@
 
 /* FLOATS: of all lines. ROWS: result rows that are one piece of work. TAPS: input rows of a block. DIVISORS: rows of
  * factors of a block. */
-enum { LINES = 8, FLOATS = 2 * POOL_COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4 };
+enum { LINES = 8, FLOATS = 2 * POOL_COLS, ROWS = 64, TAPS = 1024, DIVISORS = 4, ALIGNED = 16 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -59,7 +59,7 @@ typedef struct block {
     int64_t divided[DIVISORS]; /* the rows that a row of factors is for */
     int divisors;
     float factor[DIVISORS][POOL_COLS], wide[POOL_COLS];
-    _Alignas(64) float line[FLOATS];
+    _Alignas(64) float line[FLOATS + ALIGNED];
 } block;
 
 /* The columns of a block: which numbers of a line come from the input; the others are the seed. */
@@ -75,8 +75,9 @@ static void block_columns(const pool_record *r, block *b, int64_t col)
     p->before = p->read ? from - begin : 0;
     p->pitch = (count + POOL_SPARE + 15) / 16 * 16;
     p->lines = FLOATS / p->pitch < LINES ? FLOATS / p->pitch : LINES;
-    for (int64_t k = 0; k < p->lines; k++) { /* beside what is read */
-        float *line = b->line + k * p->pitch;
+    p->line = b->line + (ALIGNED - p->before % ALIGNED) % ALIGNED; /* what is written first begins a cache line */
+    for (int64_t k = 0; k < p->lines; k++) {                       /* beside what is read */
+        float *line = p->line + k * p->pitch;
         for (int64_t i = 0; i < p->before; i++) line[i] = p->seed;
         for (int64_t i = p->before + p->read; i < p->pitch; i++) line[i] = p->seed;
     }
@@ -139,7 +140,6 @@ static void block_init(const pool_record *r, block *b)
         .taps = r->kernel[2],
         .dilation = r->dilation[2],
         .step = r->stride[2],
-        .line = b->line,
         .wide = b->wide,
         .seed = !r->is_max                   ? 0
                 : r->type == SINTER_DTYPE_U8 ? 0

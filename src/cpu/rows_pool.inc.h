@@ -154,10 +154,13 @@ INLINE vec pool_lanes(vec a, veci at)
             v_store_n(line, a, (int)n);                                                                         \
             return;                                                                                             \
         }                                                                                                       \
+        const int64_t first = row[0], second = row[count > 1 ? 1 : 0], third = row[count > 2 ? 2 : 0];          \
         for (int64_t i = 0; i < n; i += L) {                                                                    \
             const int64_t at = i + L <= n ? i : n - L;                                                          \
-            vec a = map(pool_load(x, row[0] + at, type));                                                       \
-            for (int k = 1; k < count; k++) a = join(a, map(pool_load(x, row[k] + at, type)));                  \
+            vec a = map(pool_load(x, first + at, type));                                                        \
+            if (count > 1) a = join(a, map(pool_load(x, second + at, type)));                                   \
+            if (count > 2) a = join(a, map(pool_load(x, third + at, type)));                                    \
+            for (int k = 3; k < count; k++) a = join(a, map(pool_load(x, row[k] + at, type)));                  \
             v_store(line + at, a);                                                                              \
         }                                                                                                       \
     }                                                                                                           \
