@@ -74,6 +74,9 @@ static bool is_accepted(const char *why)
 
 /* ---- one engine ---- */
 
+/* Of a build and of an engine: sizes that data decides may be large. */
+static const sinter_limits few = { .memory_max = (uint64_t)1 << 32 };
+
 /* What a permitted type does is judged here, so the build need not take any of it back. */
 #define BUDGET 1e6
 
@@ -168,6 +171,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
         profile[p] = (sinter_profile){ range[p], count };
     }
     log.plugins = plugin_set_shared();
+    log.limits = &few;
     log.log = count_kernels;
     log.log_user = v;
     log.log_topics = "jit";
@@ -556,9 +560,8 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     }
     sinter_engine_options options = SINTER_ENGINE_OPTIONS;
     sinter_env_options given = SINTER_ENV_OPTIONS;
-    const sinter_limits limits = { .memory_max = (uint64_t)1 << 32 };
     given.plugins = plugin_set_shared();
-    given.limits = &limits;
+    given.limits = &few;
     options.env = &given;
     options.threads = o->threads;
     options.isa = o->isa;
