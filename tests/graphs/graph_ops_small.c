@@ -321,6 +321,18 @@ static bool ngrams(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Costs of few values, so that ways are equally long. */
+static bool warping(grow *g, const gop *op)
+{
+    const gsize d[3] = { gsize_of(1), grow_size(g), grow_size(g) };
+    const uint32_t skipped = grow_below(g, 2);
+    if (gsize_min(g, d[1]) < 1 || gsize_min(g, d[2]) < 1) return false;
+    const gfill fill = { 0, (double)grow_between(g, 1, 9), 1, grow_below(g, 999) };
+    const uint32_t in[1] = { grow_leaf(g, SINTER_DTYPE_F32, d + skipped, 3 - skipped, false, fill) },
+                   n = finish(g, op, in, 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
 /* ---- positions ---- */
 
 static bool position_bias(grow *g, const gop *op)
@@ -384,6 +396,7 @@ const gop gops_small[] = {
     { MICROSOFT "Rfft", 1, 0, 1, spectrum, 0, 0, 0 },
     { MICROSOFT "Irfft", 1, 0, 1, spectrum, 1, 0, 0 },
     { MICROSOFT "NGramRepeatBlock", 1, 0, 1, ngrams, 0, 0, 0 },
+    { MICROSOFT "DynamicTimeWarping", 1, 0, 1, warping, 0, 0, 0 },
     { MICROSOFT "RelativePositionBias", 1, 0, 1, position_bias, 0, 0, 0 },
     { MICROSOFT "GatedRelativePositionBias", 1, 0, 1, gated_bias, 0, 0, 0 },
     { 0 },
