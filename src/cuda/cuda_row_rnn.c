@@ -275,29 +275,33 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     uint32_t gates;
     (void)common_of(p, p->attrs, &gates);
     if (index > (x.alone ? 0u : 1u) || (x.matrix && !has_matrix_units(p, target->isa))) return false;
-    c->source = "rnn.cu";
+    const bool is_input = !index && !x.alone;
+    c->source = is_input ? "rnn_input.cu" : "rnn.cu";
+    c->entry = is_input ? "rnn_input" : "rnn_steps";
     c->may_spill = target->isa != 90; /* two words, where registers are left */
-    c->entry = index || x.alone ? "rnn_steps" : "rnn_input";
     cuda_code_define(c, "X_TYPE", lines_type_of(p->in[0].dtype));
     cuda_code_define(c, "CELL", p->op == OP_lstm ? RNN_CELL_LSTM : p->op == OP_gru ? RNN_CELL_GRU : RNN_CELL_RNN);
     cuda_code_define(c, "GATES", gates);
-    cuda_code_define(c, "MATRIX", x.matrix);
+    cuda_code_define(c, "HIDDEN", hidden_of(p));
     cuda_code_define(c, "LINEAR", is_linear(p));
+    cuda_code_define(c, "USUAL", is_usual(p));
+    if (is_input) {
+        cuda_code_define(c, "MATRIX", x.matrix);
+        return true;
+    }
     cuda_code_define(c, "JOINT", p->op == OP_lstm && ((const attrs_lstm *)p->attrs)->input_forget);
     cuda_code_define(c, "LENGTHS_WIDE", cuda_has_in(p, 4) && p->in[4].dtype == SINTER_DTYPE_I64);
+    cuda_code_define(c, "PEEPHOLE", cuda_has_in(p, 7));
     cuda_code_define(c, "R_CONST", p->in[2].is_const);
     cuda_code_define(c, "CLUSTER", x.cluster);
     cuda_code_define(c, "BATCH", x.batch);
+    cuda_code_define(c, "BLOCK", x.block);
     cuda_code_define(c, "LANES", x.lanes);
     cuda_code_define(c, "HELD", x.held);
     cuda_code_define(c, "KEPT", x.kept);
-    cuda_code_define(c, "HIDDEN", hidden_of(p));
+    cuda_code_define(c, "WIDENED", 8LL * x.held * gates <= room_of(p, &x));
     cuda_code_define(c, "ALONE", x.alone);
     cuda_code_define(c, "INPUTS", x.alone ? inputs_of(p) : 0);
-    cuda_code_define(c, "PEEPHOLE", cuda_has_in(p, 7));
-    cuda_code_define(c, "WIDENED", 8LL * x.held * gates <= room_of(p, &x));
-    cuda_code_define(c, "USUAL", is_usual(p));
-    cuda_code_define(c, "BLOCK", x.block);
     return true;
 }
 

@@ -210,7 +210,7 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id, arena *scratch)
             return FAIL(g->e, INVALID_MODEL, "output %u is %s in one branch and %s in the other", i,
                         sinter_dtype_name(a.dtype), sinter_dtype_name(b.dtype));
         if (a.rank != b.rank)
-            return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and %u in the other", i, a.rank,
+            return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and rank %u in the other", i, a.rank,
                         b.rank);
         for (uint32_t k = 0; k < a.rank; k++) {
             bool inner_a = false, inner_b = false;

@@ -334,7 +334,8 @@ static void if_convert(onnx_call *c)
     c->im->wants_tail = wanted_tail || !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else
-        REJECT(c, UNSUPPORTED, "output '%s' has rank %u in one branch and %u in the other, and so has what follows",
+        REJECT(c, UNSUPPORTED,
+               "output '%s' has rank %u in one branch and rank %u in the other, and so has what follows",
                c->node->out.at[at], rank[0], rank[1]);
 }
 

@@ -61,7 +61,8 @@ static const struct {
     { "perhaps fewer than", "where there is no block to repeat, the slices would be outside" },
     { "n0_DynamicQuantizeLSTM (reshape)",
       "written as ONNX, a layer of no steps has states that are no reshape of no elements" },
-    { "in one branch and", "an output of an engine has one rank; operands of other sizes can give a branch another" },
+    { "in one branch and rank",
+      "an output of an engine has one rank; operands of other sizes can give a branch another" },
     { "a simplified model has tensors of numbers alone", "text and lists become tensors while importing" },
 };
 
@@ -417,7 +418,8 @@ static bool open_lane(runner *r, lane *l, uint32_t profile)
     sinter_error error = { 0 };
     o.profile = l->profile = profile;
     o.lazy = test_random(&r->seed) & 1;
-    o.memory = (sinter_memory)(test_random(&r->seed) % (SINTER_MEMORY_USER + 1));
+    /* The memory that is lent is the host's. */
+    o.memory = (sinter_memory)(test_random(&r->seed) % (grun_is_cuda(r->o->device) ? 2 : SINTER_MEMORY_USER + 1));
     l->is_lent = o.memory == SINTER_MEMORY_USER;
     return sinter_context_create(r->engine, &o, &l->context, &error) == SINTER_OK || fail(r->v, "context", error.text);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.cu - a recurrent layer in two launches: the product of all steps' inputs with the input weights, and the steps.
+/* rnn.cu - the steps of a recurrent layer, behind rnn_input.cu's product.
  *
- * The second takes a direction and BATCH sequences with a cluster of CLUSTER blocks (one block where chips have no
+ * A direction and BATCH sequences are taken by a cluster of CLUSTER blocks (one block where chips have no
  * clusters), which share the units. LANES threads make a unit: each multiplies its part of the unit's GATES rows of R by
  * the state, and they add up by shuffles. A row is cut into pieces of 16 bytes. A thread has its first HELD pieces in
  * registers, the next KEPT in shared memory, and reads the others at each step. The new state goes to all blocks of the
  * cluster without waiting: each block has a barrier that counts the bytes that come.
  * A layer of one step (-DALONE) is one launch: blocks of any number, which do not meet, take W and x like R and h.
- * -DCELL, -DGATES, -DHIDDEN, -DMATRIX (the first product by tensor cores), -DLINEAR (gru: the reset gate comes after the
+ * -DCELL, -DGATES, -DHIDDEN, -DLINEAR (gru: the reset gate comes after the
  * product), -DJOINT (lstm: i = 1 - f), -DPEEPHOLE, -DWIDENED (there are registers for what is held as floats), -DUSUAL (the
  * activations that ONNX takes where none are named). */
 #include "generated.cuh"
 #include "rnn_cell.cuh"
-#include "rnn_input.cuh"
 
 #define MEETS (CLUSTER > 1 && !ALONE)          /* blocks that share the units are a cluster */
 
@@ -366,6 +365,7 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
             cell_number kept_cell[SEQUENCES];        /* read before the lanes meet below: one of them writes the next */
 #pragma unroll
             for (int i = 0; i < SEQUENCES; i++) kept_cell[i] = cell[j < end ? u * BATCH + own_sequence + i : 0];
+            sync_warp();
             add_up<LANES / 2, BATCH, AGAIN ? 2 : 0, AGAIN ? 1 : GATES, AGAIN ? 1 : OWN>(sum);
 #pragma unroll
             for (int i = 0; i < SEQUENCES; i++) {

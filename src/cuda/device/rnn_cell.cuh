@@ -55,6 +55,20 @@ DEVICE float_pair carried(float forget, const float_pair &c, float in, float fre
 
 DEVICE acc at_of(address p, i64 i) { return widen(((const element *)p)[i]); }
 
+DEVICE const element *x_row(const rnn_args &a, i32 r)
+{
+    return (const element *)a.x + r / a.batch * a.sx[0] + r % a.batch * a.sx[1];
+}
+/* Of row `row` of a direction's gates. */
+DEVICE acc bias_of(const rnn_args &a, i32 direction, i32 row)
+{
+    if (!a.bias) return 0;
+    const acc bias = at_of(a.bias, direction * a.sb[0] + row * a.sb[1]);
+    /* The bias of the state's product joins here, unless a gate scales it. */
+    if (CELL == RNN_CELL_GRU && LINEAR && row >= 2 * HIDDEN) return bias;
+    return bias + at_of(a.bias, direction * a.sb[0] + (GATES * HIDDEN + row) * a.sb[1]);
+}
+
 /* Sigmoid or tanh without a branch, to 3 units of the last place; for halves to a quarter of theirs. */
 DEVICE float usual(bool is_tanh, float x)
 {

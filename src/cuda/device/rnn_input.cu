@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn_input.cuh - the first launch of a recurrent layer: the product of all steps' inputs with the input weights, and the
+/* rnn_input.cu - the first launch of a recurrent layer: the product of all steps' inputs with the input weights, and the
  * biases, by tensor cores (-DMATRIX) or plain. */
-#ifndef CUDA_DEVICE_RNN_INPUT_CUH
-#define CUDA_DEVICE_RNN_INPUT_CUH
-
+#include "generated.cuh"
 #include "rnn_cell.cuh"
 
 DEVICE i32 width_of(const rnn_args &a) { return a.directions * GATES * HIDDEN; }
-DEVICE const element *x_row(const rnn_args &a, i32 r)
-{
-    return (const element *)a.x + r / a.batch * a.sx[0] + r % a.batch * a.sx[1];
-}
 DEVICE const element *w_row(const rnn_args &a, i32 c)
 {
     return (const element *)a.w + c / (GATES * HIDDEN) * a.sw[0] + c % (GATES * HIDDEN) * a.sw[1];
-}
-/* Of row `row` of a direction's gates. */
-DEVICE acc bias_of(const rnn_args &a, i32 direction, i32 row)
-{
-    if (!a.bias) return 0;
-    const acc bias = at_of(a.bias, direction * a.sb[0] + row * a.sb[1]);
-    /* The bias of the state's product joins here, unless a gate scales it. */
-    if (CELL == RNN_CELL_GRU && LINEAR && row >= 2 * HIDDEN) return bias;
-    return bias + at_of(a.bias, direction * a.sb[0] + (GATES * HIDDEN + row) * a.sb[1]);
 }
 DEVICE void put(const rnn_args &a, i32 r, i32 c, acc sum)
 {
@@ -153,6 +138,4 @@ KERNEL void __launch_bounds__(RNN_PLAIN_THREADS) rnn_input(const __grid_constant
     for (int j = 0; j < 4; j++)
         for (int i = 0; i < 4; i++) put(a, row + ty + 16 * i, col + tx + 16 * j, sum[i][j]);
 }
-#endif
-
 #endif
