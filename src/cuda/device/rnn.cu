@@ -364,7 +364,10 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
             }
             cell_number kept_cell[SEQUENCES];        /* read before the lanes meet below: one of them writes the next */
 #pragma unroll
-            for (int i = 0; i < SEQUENCES; i++) kept_cell[i] = cell[j < end ? u * BATCH + own_sequence + i : 0];
+            for (int i = 0; i < SEQUENCES; i++) {
+                set(kept_cell[i], 0);
+                if (j < end) kept_cell[i] = cell[u * BATCH + own_sequence + i];
+            }
             sync_warp();
             add_up<LANES / 2, BATCH, AGAIN ? 2 : 0, AGAIN ? 1 : GATES, AGAIN ? 1 : OWN>(sum);
 #pragma unroll
