@@ -30,6 +30,15 @@ static uint32_t binary(grow *g, const char *op, uint32_t x, uint32_t y)
     return x == G_NONE || y == G_NONE ? G_NONE : grow_2(g, op, x, y);
 }
 
+/* Numbers that arithmetic could carry out of range: Slice's ends, for one, may be the largest there are. */
+static bool are_far(const numbers *n, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < G_ENVS; k++)
+            if (n->at[i].at[k] > INT32_MAX || n->at[i].at[k] < INT32_MIN) return true;
+    return false;
+}
+
 static bool are_const(const grow *g, const numbers *n, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -319,7 +328,7 @@ static uint32_t work_out(sizer *s, const numbers *n, uint32_t count)
         joined, part, gathered, through_type, sign,     beside_shape, branched, folded, folded,
     };
     if (s->g->is_refused) return G_NONE;
-    if (s->left && grow_below(s->g, 6)) {
+    if (s->left && grow_below(s->g, 6) && !are_far(n, count)) {
         s->left--;
         const uint32_t made = ways[grow_below(s->g, sizeof ways / sizeof *ways)](s, n, count);
         if (made != G_NONE || s->g->is_refused) return made;

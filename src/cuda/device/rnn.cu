@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rnn.cu - the steps of a recurrent layer, behind rnn_input.cu's product.
  *
- * A direction and BATCH sequences are taken by a cluster of CLUSTER blocks (one block where chips have no
- * clusters), which share the units. LANES threads make a unit: each multiplies its part of the unit's GATES rows of R by
- * the state, and they add up by shuffles. A row is cut into pieces of 16 bytes. A thread has its first HELD pieces in
- * registers, the next KEPT in shared memory, and reads the others at each step. The new state goes to all blocks of the
- * cluster without waiting: each block has a barrier that counts the bytes that come.
+ * A direction and BATCH sequences are taken by a cluster of CLUSTER blocks (one block where chips have no clusters),
+ * which share the units. LANES threads make a unit: each multiplies its part of the unit's GATES rows of R by the
+ * state, and they add up by shuffles. A row is cut into pieces of 16 bytes. A thread has its first HELD pieces in
+ * registers, the next KEPT in shared memory, and reads the others at each step. The new state goes to all blocks of
+ * the cluster without waiting: each block has a barrier that counts the bytes that come.
  * A layer of one step (-DALONE) is one launch: blocks of any number, which do not meet, take W and x like R and h.
- * -DCELL, -DGATES, -DHIDDEN, -DLINEAR (gru: the reset gate comes after the
- * product), -DJOINT (lstm: i = 1 - f), -DPEEPHOLE, -DWIDENED (there are registers for what is held as floats), -DUSUAL (the
- * activations that ONNX takes where none are named). */
+ * -DCELL, -DGATES, -DHIDDEN, -DLINEAR (gru: the reset gate comes after the product), -DJOINT (lstm: i = 1 - f),
+ * -DPEEPHOLE, -DWIDENED (there are registers for what is held as floats), -DUSUAL (the activations that ONNX takes
+ * where none are named). */
 #include "generated.cuh"
 #include "rnn_cell.cuh"
 
