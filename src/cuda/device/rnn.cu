@@ -16,6 +16,7 @@
 #define MEETS (CLUSTER > 1 && !ALONE)          /* blocks that share the units are a cluster */
 
 union word { acc v; u32 at[sizeof(acc) / 4]; };
+/* The number of the lane whose number differs in `mask`; of lane `lane`. */
 DEVICE acc from_other(acc x, u32 mask)
 {
     word y = { x };
@@ -185,7 +186,7 @@ DEVICE void gather(const acc (&own)[GATES], acc (&all)[GATES])
     }
 }
 
-/* A state on its way: the barriers of the two states and of the one that is reset, where there is a cluster. */
+/* Where there is a cluster, a barrier waits for each state: the even ones, the odd ones, and gru's reset state. */
 enum { TO_EVEN, TO_ODD, TO_RESET, MEETINGS };
 DEVICE void begin(u32 bars)
 {
@@ -198,14 +199,14 @@ DEVICE void begin(u32 bars)
     sync_block();
 #endif
 }
-/* Once a state, of which bytes may have come. */
+/* Says how many bytes a state has. Some of them may have come. */
 DEVICE void expect(u32 bar)
 {
 #if MEETS
     if (threadIdx.x == 0) barrier_expect(bar, BATCH * HIDDEN * sizeof(acc));
 #endif
 }
-/* To the same place in every block, by the OTHERS lanes that have the same value. */
+/* Writes v to the same place in every block. OTHERS lanes have the same v and share the work. */
 DEVICE void hand_out(acc *to, acc v, u32 bar, u32 who)
 {
 #if MEETS
@@ -218,7 +219,7 @@ DEVICE void hand_out(acc *to, acc v, u32 bar, u32 who)
     if (!who) *to = v;
 #endif
 }
-/* use: how often the barrier was waited for before. */
+/* Waits for a state. use: how often the barrier was waited for before. */
 DEVICE void wait_for(u32 bar, u32 use)
 {
 #if MEETS

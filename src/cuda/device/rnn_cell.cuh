@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn_cell.cuh - the types of a recurrent layer, its cell and its activations. */
+/* rnn_cell.cuh - what both launches of a recurrent layer share: types, the cell, activations, rows of x, biases. */
 #ifndef CUDA_DEVICE_RNN_CELL_CUH
 #define CUDA_DEVICE_RNN_CELL_CUH
 
