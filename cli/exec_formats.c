@@ -10,18 +10,18 @@
 
 #define MARK "[format] "
 
-/* How many channels lie side by side, and how many axes are behind those. chw has neither. */
+/* chw is row-major and has no lanes. */
 static const struct exec_format {
     const char *word, *name;
+    sinter_format format;
     int64_t lanes;
     uint32_t behind;
-    bool is_last; /* all channels lie behind the other axes */
-} formats[] = { { "chw", "LINEAR", 0, 0, false },    { "hwc", "HWC", 1, 2, true },
-                { "hwc8", "HWC8", 8, 2, true },      { "hwc16", "HWC16", 16, 2, true },
-                { "dhwc", "DHWC", 1, 3, true },      { "dhwc8", "DHWC8", 8, 3, true },
-                { "chw2", "CHW2", 2, 2, false },     { "chw4", "CHW4", 4, 2, false },
-                { "chw16", "CHW16", 16, 2, false },  { "chw32", "CHW32", 32, 2, false },
-                { "cdhw32", "CDHW32", 32, 3, false } };
+    bool is_last;
+} formats[] = { { .word = "chw", .name = "LINEAR" },
+#define SINTER_X(name, value, word, ...) { word, #name, SINTER_FORMAT_##name, __VA_ARGS__ },
+                SINTER_FORMAT_MAP(SINTER_X)
+#undef SINTER_X
+};
 
 static bool fail(const sinter_error *error)
 {
@@ -147,85 +147,8 @@ const char *exec_stored_text(const exec *e, const char *name, const char *value,
 
 /* ---- layers ---- */
 
-typedef struct maker {
-    sinter_network *net;
-    sinter_error *error;
-    bool failed;
-} maker;
-
-static sinter_network_tensor *numbers(maker *m, const int64_t *at, uint32_t count)
-{
-    const sinter_tensor t = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { count }, .data = (void *)(uintptr_t)at };
-    sinter_layer *made = m->failed ? NULL : sinter_add_constant(m->net, &t, 0, m->error);
-    m->failed = !made;
-    return made ? sinter_layer_output(made, 0) : NULL;
-}
-
-static sinter_network_tensor *op(maker *m, const char *type, sinter_network_tensor *const *in, uint32_t count,
-                                 const int64_t *perm, uint32_t rank)
-{
-    sinter_layer *made = m->failed ? NULL : sinter_add_op(m->net, "", type, 0, in, count, 1, m->error);
-    m->failed = !made || (perm && sinter_layer_set_ints(made, "perm", perm, rank, m->error) != SINTER_OK);
-    return made ? sinter_layer_output(made, 0) : NULL;
-}
-
-static sinter_network_tensor *moved(maker *m, sinter_network_tensor *x, uint32_t rank, uint32_t from, uint32_t to)
-{
-    int64_t perm[SINTER_RANK_MAX];
-    for (uint32_t i = 0, k = 0; i < rank; i++) {
-        if (i == to) {
-            perm[i] = from;
-            continue;
-        }
-        k += k == from;
-        perm[i] = k++;
-    }
-    return op(m, "Transpose", &x, 1, perm, rank);
-}
-
-/* The axes before the last stay; the last becomes `last`, and `behind` behind it where that is not 0. */
-static sinter_network_tensor *reshaped(maker *m, sinter_network_tensor *x, uint32_t rank, int64_t last, int64_t behind)
-{
-    int64_t shape[SINTER_RANK_MAX + 1] = { 0 };
-    shape[rank - 1] = last;
-    shape[rank] = behind;
-    sinter_network_tensor *const in[2] = { x, numbers(m, shape, rank + (behind != 0)) };
-    return op(m, "Reshape", in, 2, NULL, 0);
-}
-
-/* The model's tensor of one in memory. */
-static sinter_network_tensor *show(maker *m, sinter_network_tensor *x, const exec_layout *l, uint32_t rank)
-{
-    const uint32_t channel = rank - l->format->behind - 1;
-    if (!l->format->is_last) {
-        x = moved(m, x, rank + 1, channel, rank - 1);
-        x = reshaped(m, x, rank, padded(l), 0);
-    }
-    x = moved(m, x, rank, rank - 1, channel);
-    if (padded(l) == l->channels) return x;
-    sinter_network_tensor *const in[4] = { x, numbers(m, &(int64_t){ 0 }, 1), numbers(m, &l->channels, 1),
-                                           numbers(m, &(int64_t){ channel }, 1) };
-    return op(m, "Slice", in, 4, NULL, 0);
-}
-
-/* The tensor in memory of one of the model. Channels that are filled up are zeros. */
-static sinter_network_tensor *store(maker *m, sinter_network_tensor *x, const exec_layout *l, uint32_t rank)
-{
-    const uint32_t channel = rank - l->format->behind - 1;
-    if (padded(l) != l->channels) {
-        const int64_t pads[2] = { 0, padded(l) - l->channels };
-        sinter_network_tensor *const in[4] = { x, numbers(m, pads, 2), NULL, numbers(m, &(int64_t){ channel }, 1) };
-        x = op(m, "Pad", in, 4, NULL, 0);
-    }
-    x = moved(m, x, rank, channel, rank - 1);
-    if (l->format->is_last) return x;
-    x = reshaped(m, x, rank, padded(l) / l->format->lanes, l->format->lanes);
-    return moved(m, x, rank + 1, rank - 1, channel);
-}
-
 sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error)
 {
-    maker m = { e->setup.network, error, false };
     sinter_network_shape shape;
     int64_t dim[SINTER_RANK_MAX];
     char names[SINTER_RANK_MAX][256] = { { 0 } };
@@ -241,31 +164,31 @@ sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const
         if (i != channel && names[i][0] && sinter_network_tensor_set_dim_name(t, axis, names[i], error) != SINTER_OK)
             return NULL;
     }
-    sinter_network_tensor *shown = show(&m, t, l, shape.rank);
-    return m.failed ? NULL : shown;
+    return sinter_network_add_format(e->setup.network, t, l->format->format, shape.rank, l->channels, 0, error);
 }
 
 sinter_network_tensor *exec_format_store(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error)
 {
-    maker m = { e->setup.network, error, false };
     sinter_network_shape shape;
     if (sinter_network_tensor_shape(t, &shape, error) != SINTER_OK) return NULL;
-    sinter_network_tensor *made = store(&m, t, l, shape.rank);
-    return m.failed ? NULL : made;
+    return sinter_network_add_format(e->setup.network, t, l->format->format, shape.rank, l->channels, 1, error);
 }
 
 bool exec_formats_mark(exec *e)
 {
+    sinter_network *net = e->setup.network;
     sinter_error error = { 0 };
-    maker m = { e->setup.network, &error, false };
     for (uint32_t i = 0; i < e->layouts.count; i++) {
         const exec_layout *l = &e->layouts.at[i];
+        const sinter_tensor zero = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { 1 }, .data = &(int64_t){ 0 } };
         char text[1200];
         (void)snprintf(text, sizeof text, MARK "%s %lld %s", l->format->name, (long long)l->channels, l->name);
-        sinter_network_tensor *zero = numbers(&m, &(int64_t){ 0 }, 1);
-        sinter_layer *made = m.failed ? NULL : sinter_network_add(m.net, SINTER_LAYER_IDENTITY, &zero, 1, &error);
-        if (!made || sinter_network_tensor_set_name(sinter_layer_output(made, 0), text, &error) != SINTER_OK ||
-            sinter_network_mark_output(m.net, sinter_layer_output(made, 0), &error) != SINTER_OK)
+        sinter_layer *made = sinter_add_constant(net, &zero, 0, &error);
+        sinter_network_tensor *mark = made ? sinter_layer_output(made, 0) : NULL;
+        made = made ? sinter_network_add(net, SINTER_LAYER_IDENTITY, &mark, 1, &error) : NULL;
+        mark = made ? sinter_layer_output(made, 0) : NULL;
+        if (!mark || sinter_network_tensor_set_name(mark, text, &error) != SINTER_OK ||
+            sinter_network_mark_output(net, mark, &error) != SINTER_OK)
             return fail(&error);
     }
     return true;

@@ -218,30 +218,30 @@ class Headers:
         """Rows of each SINTER_*_SCALARS: (field, kind, ctype, initial, most, words, text)."""
         tables = {}
         for macro in re.findall(r"^#define (SINTER_\w+_SCALARS)\(X\)", self.raw, re.M):
-            rows = preprocess(self.every + f"\n@BEGIN {macro}(@ROW)\n").split("@BEGIN", 1)[1]
             made = []
-            for row in re.findall(r"@ROW\((.*?)\)(?= *@ROW|\s*$)", re.sub(r"\s+", " ", rows)):
-                kind, type_, field, initial, most, words, text = split_top(row, ",")
+            for kind, type_, field, initial, most, words, text in self.rows(macro):
                 base = re.match(r"((?:const )?\w+)", type_).group(1)
                 made.append((field, kind, self.ctype(base, type_.count("*")), self.value(initial),
                              float(most) if re.search(r"[.e]", most) else self.value(most), joined(words), joined(text)))
             tables[macro[len("SINTER_"):-len("_SCALARS")] + "_OPTIONS"] = made
         return tables
 
+    def rows(self, macro):
+        """Rows of a table X(a, b, …), each as a list of texts."""
+        text = preprocess(self.every + f"\n@BEGIN {macro}(@ROW)\n").split("@BEGIN", 1)[1]
+        return [split_top(row, ",") for row in re.findall(r"@ROW\((.*?)\)(?= *@ROW|\s*$)", re.sub(r"\s+", " ", text))]
+
     def limits(self):
-        rows = preprocess(self.every + "\n@BEGIN SINTER_LIMITS(@ROW)\n").split("@BEGIN", 1)[1]
-        return [(split_top(row, ",")[0], self.value(split_top(row, ",")[1]), joined(split_top(row, ",")[4]))
-                for row in re.findall(r"@ROW\((.*?)\)(?= *@ROW|\s*$)", re.sub(r"\s+", " ", rows))]
+        return [(r[0], self.value(r[1]), joined(r[4])) for r in self.rows("SINTER_LIMITS")]
 
     def status_texts(self):
-        rows = preprocess(self.every + "\n@BEGIN SINTER_STATUS_MAP(@ROW)\n").split("@BEGIN", 1)[1]
-        return [(split_top(r, ",")[0], joined(split_top(r, ",")[2]))
-                for r in re.findall(r"@ROW\((.*?)\)(?= *@ROW|\s*$)", re.sub(r"\s+", " ", rows))]
+        return [(r[0], joined(r[2])) for r in self.rows("SINTER_STATUS_MAP")]
 
     def dtype_rows(self):
-        rows = preprocess(self.every + "\n@BEGIN SINTER_DTYPE_MAP(@ROW)\n").split("@BEGIN", 1)[1]
-        parts = [split_top(r, ",") for r in re.findall(r"@ROW\((.*?)\)(?= *@ROW|\s*$)", re.sub(r"\s+", " ", rows))]
-        return [(p[0], int(p[1]), int(p[2]), joined(p[3])) for p in parts]
+        return [(r[0], int(r[1]), int(r[2]), joined(r[3])) for r in self.rows("SINTER_DTYPE_MAP")]
+
+    def format_rows(self):
+        return [(r[0], *map(int, r[3:])) for r in self.rows("SINTER_FORMAT_MAP")]
 
 
 def joined(strings):
@@ -309,6 +309,8 @@ def write(h):
         out.append(f"{name} = (\n{body},\n)")
     out.append("\n# (name, default, text)\nLIMITS = " + pprint.pformat(tuple(h.limits()), width=116))
     out.append("\n# (name, value, bits of an element, text)\nDTYPES = " + pprint.pformat(tuple(h.dtype_rows()), width=116))
+    out.append("\n# (name, lanes, behind, is_last): SINTER_FORMAT_MAP of network.h\nFORMATS = " +
+               pprint.pformat(tuple(h.format_rows()), width=116))
     out.append("\n# (name, what it means)\nSTATUSES = " + pprint.pformat(tuple(h.status_texts()), width=116))
     out.append("\nSTRUCTS = (" + ",\n           ".join(name for kind, name in h.order if kind == "struct") + ")")
     out.append("ENUMS = {" + ",\n         ".join(f'"{name}": {class_name(name)}' for kind, name in h.order if kind == "enum") + "}")

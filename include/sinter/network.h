@@ -116,6 +116,17 @@ typedef struct sinter_conditional sinter_conditional;
 #define SINTER_CACHE_MODE_MAP(X) X(LINEAR, 0, "linear")
 #define SINTER_MOE_MAP(X) X(NONE, 0, "none") X(SILU, 1, "silu")
 
+/* Memory formats of tensors whose channels lie behind the other axes, or in groups.
+ * X(name, value, word, lanes, behind, is_last)
+ *   lanes     how many channels lie side by side; the number of channels is rounded up to a multiple of lanes
+ *   behind    how many axes the tensor's shape has behind the channels
+ *   is_last   1: all channels lie behind these axes; 0: one group of channels does */
+#define SINTER_FORMAT_MAP(X)                                                                                         \
+    X(CHW2, 1, "chw2", 2, 2, 0) X(HWC8, 2, "hwc8", 8, 2, 1) X(CHW4, 3, "chw4", 4, 2, 0)                              \
+    X(CHW16, 4, "chw16", 16, 2, 0) X(CHW32, 5, "chw32", 32, 2, 0) X(DHWC8, 6, "dhwc8", 8, 3, 1)                      \
+    X(CDHW32, 7, "cdhw32", 32, 3, 0) X(HWC, 8, "hwc", 1, 2, 1) X(HWC16, 11, "hwc16", 16, 2, 1)                       \
+    X(DHWC, 12, "dhwc", 1, 3, 1)
+
 #define SINTER_ENUM_MAP(E)                                                                                           \
     E(layer_kind, LAYER_KIND) E(activation, ACTIVATION) E(pooling, POOLING) E(elementwise, ELEMENTWISE)              \
     E(unary, UNARY) E(reduction, REDUCTION) E(scale_mode, SCALE_MODE) E(matrix, MATRIX) E(topk, TOPK)                \
@@ -205,6 +216,9 @@ typedef enum sinter_cache_mode { SINTER_CACHE_MODE_MAP(SINTER_X) } sinter_cache_
 #undef SINTER_X
 #define SINTER_X(name, value, word) SINTER_MOE_##name = value,
 typedef enum sinter_moe { SINTER_MOE_MAP(SINTER_X) } sinter_moe;
+#undef SINTER_X
+#define SINTER_X(name, value, word, lanes, behind, is_last) SINTER_FORMAT_##name = value,
+typedef enum sinter_format { SINTER_FORMAT_MAP(SINTER_X) } sinter_format;
 #undef SINTER_X
 /* clang-format on */
 
@@ -672,6 +686,19 @@ SINTER_API sinter_layer *sinter_conditional_add_input(sinter_conditional *condit
 SINTER_API sinter_layer *sinter_conditional_add_output(sinter_conditional *conditional,
                                                        sinter_network_tensor *then_value,
                                                        sinter_network_tensor *else_value, sinter_error *error);
+
+/* ---- memory formats ---- */
+
+/* Adds the layers that convert between a tensor and its memory in a format; returns the result. The layers are the
+ * network's last ones.
+ *   input      the memory; the tensor if to_memory is not 0
+ *   rank       of the tensor, whose shape is [..., channels, axes behind]. The shape of its memory is
+ *              [..., axes behind, padded channels], or [..., groups, axes behind, lanes] of a format with groups
+ *   channels   of the tensor. Channels that fill the memory up are zeros.
+ * Errors: INVALID_ARG, NO_MEMORY. */
+SINTER_API sinter_network_tensor *sinter_network_add_format(sinter_network *network, sinter_network_tensor *input,
+                                                            sinter_format format, uint32_t rank, int64_t channels,
+                                                            uint32_t to_memory, sinter_error *error);
 
 /* ---- the parser: an ONNX model becomes layers ----
  *

@@ -939,6 +939,20 @@ class Moe(IntEnum):
     SILU = 1
 
 
+class Format(IntEnum):
+    """The values of sinter_format."""
+    CHW2 = 1
+    HWC8 = 2
+    CHW4 = 3
+    CHW16 = 4
+    CHW32 = 5
+    DHWC8 = 6
+    CDHW32 = 7
+    HWC = 8
+    HWC16 = 11
+    DHWC = 12
+
+
 class sinter_weights(Structure):
     """Elements of a weight: a list without a shape; the layer knows the shape. `data` is copied by the call that takes
     the weights, or borrowed until the network is destroyed if is_borrowed is not 0. Host memory, dense. Count 0: no
@@ -1874,6 +1888,15 @@ loops and conditionals are added by the calls below only.
 """),
     "sinter_network_add_conditional": (c_void_p, [c_void_p, POINTER(sinter_error)], "network error",
 """"""),
+    "sinter_network_add_format": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, c_int64, c_uint32, POINTER(sinter_error)], "network input format rank channels to_memory error",
+"""Adds the layers that convert between a tensor and its memory in a format; returns the result. The layers are the
+network's last ones.
+  input      the memory; the tensor if to_memory is not 0
+  rank       of the tensor, whose shape is [..., channels, axes behind]. The shape of its memory is
+             [..., axes behind, padded channels], or [..., groups, axes behind, lanes] of a format with groups
+  channels   of the tensor. Channels that fill the memory up are zeros.
+Errors: INVALID_ARG, NO_MEMORY.
+"""),
     "sinter_network_add_input": (c_void_p, [c_void_p, c_char_p, c_int, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(sinter_error)], "network name dtype rank dim dim_name error",
 """"""),
     "sinter_network_add_loop": (c_void_p, [c_void_p, POINTER(sinter_error)], "network error",
@@ -2277,6 +2300,18 @@ DTYPES = (('NONE', 0, 0, 'none'),
  ('I2', 22, 2, 'i2'),
  ('U2', 23, 2, 'u2'))
 
+# (name, lanes, behind, is_last): SINTER_FORMAT_MAP of network.h
+FORMATS = (('CHW2', 2, 2, 0),
+ ('HWC8', 8, 2, 1),
+ ('CHW4', 4, 2, 0),
+ ('CHW16', 16, 2, 0),
+ ('CHW32', 32, 2, 0),
+ ('DHWC8', 8, 3, 1),
+ ('CDHW32', 32, 3, 0),
+ ('HWC', 1, 2, 1),
+ ('HWC16', 16, 2, 1),
+ ('DHWC', 1, 3, 1))
+
 # (name, what it means)
 STATUSES = (('OK', 'ok'),
  ('INVALID_ARG', 'the caller broke the documented contract'),
@@ -2380,6 +2415,7 @@ ENUMS = {"sinter_status": Status,
          "sinter_form": Form,
          "sinter_cache_mode": CacheMode,
          "sinter_moe": Moe,
+         "sinter_format": Format,
          "sinter_precision_mode": PrecisionMode,
          "sinter_param_kind": ParamKind,
          "sinter_calibration_method": CalibrationMethod,

@@ -451,6 +451,10 @@ class Network:
             raise
         return layer
 
+    def add_format(self, tensor, format, rank, channels, to_memory):
+        """Adds the layers between a tensor and its memory in a Format (sinter_network_add_format of network.h)."""
+        return NetworkTensor(self, made("sinter_network_add_format", self.handle, tensor.handle, int(format), rank, channels, to_memory))
+
     def add_loop(self):
         """A Loop. Every loop needs a trip limit."""
         return Loop(self, made("sinter_network_add_loop", self.handle))

@@ -565,7 +565,42 @@ static void incomplete_loops(void)
     end();
 }
 
+/* Of every format, from the tensor to its memory and back; of one with groups, the memory. */
+static void memory_formats(void)
+{
+    float values[] = { 1, 2, 3, 4, 5, 6 };
+    const net_data wide = data_of("x", 5, DIMS(1, 3, 1, 1, 2), values),
+                   flat = data_of("x", 4, DIMS(1, 3, 1, 2), values);
+#define SINTER_X(name, value, ...) SINTER_FORMAT_##name,
+    static const sinter_format formats[] = { SINTER_FORMAT_MAP(SINTER_X) };
+#undef SINTER_X
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        begin();
+        const bool is_3d =
+            formats[i] == SINTER_FORMAT_DHWC || formats[i] == SINTER_FORMAT_DHWC8 || formats[i] == SINTER_FORMAT_CDHW32;
+        sinter_network_tensor *x = is_3d ? input("x", 5, DIMS(1, 3, 1, 1, 2)) : input("x", 4, DIMS(1, 3, 1, 2));
+        const uint32_t rank = is_3d ? 5 : 4;
+        sinter_network_tensor *y = sinter_network_add_format(net, x, formats[i], rank, 3, 1, &error);
+        y = sinter_network_add_format(net, y, formats[i], rank, 3, 0, &error);
+        EXPECT(y, is_3d ? &wide : &flat, 1, rank, is_3d ? DIMS(1, 3, 1, 1, 2) : DIMS(1, 3, 1, 2), 1, 2, 3, 4, 5, 6);
+        end();
+    }
+    begin();
+    EXPECT(sinter_network_add_format(net, input("x", 4, DIMS(1, 3, 1, 2)), SINTER_FORMAT_CHW2, 4, 3, 1, &error), &flat,
+           1, 5, DIMS(1, 2, 1, 2, 2), 1, 3, 2, 4, 5, 0, 6, 0);
+    end();
+    begin();
+    sinter_network_tensor *x = input("x", 2, DIMS(3, 2));
+    CHECK(!sinter_network_add_format(net, x, SINTER_FORMAT_HWC, 2, 3, 1, &error));
+    CHECK(!sinter_network_add_format(net, x, SINTER_FORMAT_HWC, 3, 0, 1, &error));
+    CHECK(!sinter_network_add_format(net, x, (sinter_format)0, 3, 3, 1, &error));
+    CHECK(!sinter_network_add_format(net, NULL, SINTER_FORMAT_HWC8, 4, 3, 1, &error));
+    CHECK_EQ(sinter_network_layer_count(net), 0);
+    end();
+}
+
 static const test tests[] = { T(one_operator_layers),
+                              T(memory_formats),
                               T(ragged_softmax),
                               T(scatters),
                               T(picks),

@@ -70,17 +70,6 @@ class boundary {
         made_.push_back(made.get());
         return made.output(0);
     }
-    sinter::edge op(char const *type, std::vector<sinter::edge> const &in, char const *name = nullptr,
-                    sinter::dims const &value = {})
-    {
-        std::vector<sinter_network_tensor *> list;
-        for (sinter::edge const &e : in) list.push_back(e.get());
-        sinter::layer made = sinter::call(sinter_add_op, net_.get(), "", type, int64_t(0), list.data(),
-                                          static_cast<uint32_t>(list.size()), 1u);
-        const sinter::edge output = keep(made);
-        if (name) made.set(name, value);
-        return output;
-    }
     sinter::edge numbers(sinter::dims const &values)
     {
         const sinter::tensor t(SINTER_DTYPE_I64, { static_cast<int64_t>(values.size()) });
@@ -98,44 +87,16 @@ class boundary {
         *static_cast<float *>(t.data()) = static_cast<float>(value);
         return keep(net_.add_constant(t, 0));
     }
-    sinter::edge moved(sinter::edge const &x, size_t rank, size_t source, size_t target)
+    /* The network's tensor of one in memory, or the tensor in memory of one of the network, which has this rank. */
+    sinter::edge format(sinter::edge const &x, layout const &l, size_t rank, bool to_memory)
     {
-        sinter::dims order;
-        for (size_t i = 0; i < rank; i++)
-            if (i != source) order.push_back(static_cast<int64_t>(i));
-        order.insert(order.begin() + static_cast<int64_t>(target), static_cast<int64_t>(source));
-        return op("Transpose", { x }, "perm", order);
-    }
-    sinter::dims kept_axes(size_t count, sinter::dims const &rest) const
-    {
-        sinter::dims made(count, 0); /* 0: the size stays */
-        made.insert(made.end(), rest.begin(), rest.end());
+        const uint32_t first = sinter_network_layer_count(net_.get());
+        const sinter::edge made =
+            sinter::call(sinter_network_add_format, net_.get(), x.get(), static_cast<sinter_format>(l.row->format),
+                         static_cast<uint32_t>(rank), l.channels, uint32_t(to_memory));
+        for (uint32_t i = first; i < sinter_network_layer_count(net_.get()); i++)
+            made_.push_back(sinter_network_layer(net_.get(), i));
         return made;
-    }
-    /* The network's tensor of one in memory. rank: of the network's tensor. */
-    sinter::edge show(sinter::edge x, layout const &l, size_t rank)
-    {
-        const size_t channel = l.at(rank);
-        const auto axis = static_cast<int64_t>(channel);
-        if (!l.row->is_last) {
-            x = moved(x, rank + 1, channel, rank - 1);
-            x = op("Reshape", { x, numbers(kept_axes(rank - 1, { l.padded() })) });
-        }
-        x = moved(x, rank, rank - 1, channel);
-        if (l.padded() == l.channels) return x;
-        return op("Slice", { x, numbers({ 0 }), numbers({ l.channels }), numbers({ axis }) });
-    }
-    /* The tensor in memory of one of the network. Channels that are filled up are zeros. */
-    sinter::edge store(sinter::edge x, layout const &l, size_t rank)
-    {
-        const size_t channel = l.at(rank);
-        if (l.padded() != l.channels)
-            x = op("Pad", { x, numbers({ 0, l.padded() - l.channels }), sinter::edge(),
-                            numbers({ static_cast<int64_t>(channel) }) });
-        x = moved(x, rank, channel, rank - 1);
-        if (l.row->is_last) return x;
-        x = op("Reshape", { x, numbers(kept_axes(rank - 1, { l.padded() / l.row->lanes, l.row->lanes })) });
-        return moved(x, rank + 1, rank - 1, channel);
     }
     void mark(layout const &l, std::string const &name)
     {
@@ -172,7 +133,7 @@ class boundary {
             stored_names.insert(stored_names.end(), names.begin() + static_cast<int64_t>(channel) + 1, names.end());
             stored_names.emplace_back();
             put_shape(c, l.stored(shape), stored_names);
-            x = show(x, l, shape.size());
+            x = format(x, l, shape.size(), false);
             mark(l, t.getName());
         }
         if (t.is_quantized()) x = keep(net_.add_dequantize(x, scale(t.getName()), was.dtype));
@@ -197,7 +158,7 @@ class boundary {
                 sinter_network_tensor *const c = t->get();
                 undo_.push_back([c, name] { sinter::edge(c).set_name(name); });
                 if (t->is_quantized()) y = keep(net_.add_quantize(y, scale(name), SINTER_DTYPE_I8));
-                if (l.row) y = store(y, l, rank);
+                if (l.row) y = format(y, l, rank, true);
                 y.set_name(name);
                 undo_.push_back([y, name] { y.set_name(name + " [memory]"); });
                 if (l.row) mark(l, name);

@@ -26,11 +26,9 @@ struct format_row {
     bool is_last;       /* all channels lie behind the other axes */
 };
 inline constexpr format_row FORMATS[] = {
-    { TensorFormat::kCHW2, "CHW2", 2, 2, false },     { TensorFormat::kHWC8, "HWC8", 8, 2, true },
-    { TensorFormat::kCHW4, "CHW4", 4, 2, false },     { TensorFormat::kCHW16, "CHW16", 16, 2, false },
-    { TensorFormat::kCHW32, "CHW32", 32, 2, false },  { TensorFormat::kDHWC8, "DHWC8", 8, 3, true },
-    { TensorFormat::kCDHW32, "CDHW32", 32, 3, false }, { TensorFormat::kHWC, "HWC", 1, 2, true },
-    { TensorFormat::kHWC16, "HWC16", 16, 2, true },   { TensorFormat::kDHWC, "DHWC", 1, 3, true },
+#define SINTER_X(name, value, word, ...) { TensorFormat::k##name, #name, __VA_ARGS__ },
+    SINTER_FORMAT_MAP(SINTER_X)
+#undef SINTER_X
 };
 
 /* A format, and the channels of the tensor that has it. */

@@ -4,23 +4,21 @@ input or output has the shape of its memory, and layers convert it; one more out
 import contextlib
 from collections import namedtuple
 
-from .._abi import Dtype
+from .._abi import FORMATS, Dtype
 from .._dtype import numpy
 from ._core import Dims, NotAvailable
 from ._names import TensorFormat
 
 MARK = "[format] "
-# How many channels a format keeps side by side, and how many axes are behind those.
-LANES = {TensorFormat.HWC: (1, 2), TensorFormat.HWC8: (8, 2), TensorFormat.HWC16: (16, 2), TensorFormat.DHWC: (1, 3),
-         TensorFormat.DHWC8: (8, 3), TensorFormat.CHW2: (2, 2), TensorFormat.CHW4: (4, 2),
-         TensorFormat.CHW16: (16, 2), TensorFormat.CHW32: (32, 2), TensorFormat.CDHW32: (32, 3)}
+# How many channels a format keeps side by side, how many axes are behind those, and whether all channels lie behind these axes.
+ROWS = {TensorFormat[name]: row for name, *row in FORMATS}
 
 
 class Layout(namedtuple("Layout", "format channels")):
     """A format, and the channels of the tensor that has it."""
-    lanes = property(lambda self: LANES[self.format][0])
-    behind = property(lambda self: LANES[self.format][1])
-    is_last = property(lambda self: "HWC" in self.format.name)              # all channels behind the other axes
+    lanes = property(lambda self: ROWS[self.format][0])
+    behind = property(lambda self: ROWS[self.format][1])
+    is_last = property(lambda self: ROWS[self.format][2])
     padded = property(lambda self: -(-self.channels // self.lanes) * self.lanes)
 
     def stored(self, shape):
@@ -59,8 +57,8 @@ def layout_of(tensor, formats):
     if TensorFormat.LINEAR in allowed:
         return None
     for format in allowed:
-        if format in LANES and len(shape) > LANES[format][1] and shape[-LANES[format][1] - 1] > 0:
-            return Layout(format, shape[-LANES[format][1] - 1])
+        if format in ROWS and len(shape) > ROWS[format][1] and shape[-ROWS[format][1] - 1] > 0:
+            return Layout(format, shape[-ROWS[format][1] - 1])
     raise NotAvailable(f"tensor '{tensor.name}' of shape {Dims(shape)} has allowed_formats {' | '.join(f.name for f in allowed) or formats}, "
                        f"where {TensorFormat.LINEAR.name} is wanted, or a format with a known number of channels before its axes")
 
@@ -80,31 +78,11 @@ class Maker:
         self.layers.append(tensor.producer)
         return tensor
 
-    def moved(self, x, rank, source, target):
-        order = [i for i in range(rank) if i != source]
-        order.insert(target, source)
-        return self.op("Transpose", x, perm=order)
-
-    def show(self, x, layout, rank):
-        """The network's tensor of one in memory."""
-        channel = rank - layout.behind - 1
-        if not layout.is_last:
-            x = self.moved(x, rank + 1, channel, rank - 1)
-            x = self.op("Reshape", x, self.numbers(*[0] * (rank - 1), layout.padded))
-        x = self.moved(x, rank, rank - 1, channel)
-        if layout.padded != layout.channels:
-            x = self.op("Slice", x, self.numbers(0), self.numbers(layout.channels), self.numbers(channel))
-        return x
-
-    def store(self, x, layout, rank):
-        """The tensor in memory of one of the network. Channels that are filled up are zeros."""
-        channel = rank - layout.behind - 1
-        if layout.padded != layout.channels:
-            x = self.op("Pad", x, self.numbers(0, layout.padded - layout.channels), None, self.numbers(channel))
-        x = self.moved(x, rank, channel, rank - 1)
-        if not layout.is_last:
-            x = self.op("Reshape", x, self.numbers(*[0] * (rank - 1), layout.padded // layout.lanes, layout.lanes))
-            x = self.moved(x, rank + 1, rank - 1, channel)
+    def format(self, x, layout, rank, to_memory):
+        """The network's tensor of one in memory, or the tensor in memory of one of the network, which has this rank."""
+        first = len(self.net.layers)
+        x = self.net.add_format(x, layout.format, rank, layout.channels, to_memory)
+        self.layers += self.net.layers[first:]
         return x
 
     def scale(self, value, dtype):
@@ -168,7 +146,7 @@ def stored(net, layouts, scales):
                 tensor.dtype = Dtype.I8
                 shown = maker.cast(maker.op("DequantizeLinear", tensor, maker.scale(scales[tensor], "f4")), dtype)
             if layout is not None:
-                shown = maker.show(shown, layout, len(shape))
+                shown = maker.format(shown, layout, len(shape), False)
             for layer, i in readers:
                 layer.set_input(i, shown)
         for tensor in outputs:
@@ -180,7 +158,7 @@ def stored(net, layouts, scales):
                 undo.append((setattr, tensor, "name", name))
                 tensor.name = name + " [linear]"
                 if layout is not None:
-                    tensor = maker.store(tensor, layout, rank)
+                    tensor = maker.format(tensor, layout, rank, True)
                 if scale is not None:
                     tensor = maker.op("QuantizeLinear", maker.cast(tensor, Dtype.F32), maker.scale(scale, "f4"), maker.scale(0, "i1"))
                 tensor.name = name
