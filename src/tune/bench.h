@@ -20,7 +20,7 @@ typedef struct operand {
     size_t size;        /* bytes of one copy */
     uint32_t copies;    /* 0: absent */
     bench_buffer plain; /* on the device, as it is */
-    int64_t length;     /* how many keys count, where the operand says that */
+    int64_t length;     /* of an operand that is a length: how many keys are valid */
     value_range values; /* which numbers are indices in range; infinite: the operand has none */
 } operand;
 
@@ -32,10 +32,10 @@ struct tune_bench {
     bool is_on_device;
     stream *stream;
     operand *at;
-    bench_buffer *packed; /* by operand: weights as the kernel in question wants them, reused while large enough */
+    bench_buffer *packed; /* by operand: weights packed for the current kernel; reused while large enough */
     uint32_t count, chain;
     bench_buffer workspace; /* on a device: of all lanes */
-    bench_buffer other;     /* on the host, of the arena: read before each time, so that caches hold no weights */
+    bench_buffer other;     /* on the host, in the arena: read before each timing to evict the weights */
 };
 
 /* One kernel with a tactic, its weights and its program. */
@@ -43,7 +43,7 @@ typedef struct bench_lane {
     tune_bench *bench; /* NULL: it was not opened */
     const kernel *kernel;
     const tactic *tactic;
-    bool is_own; /* its packed weights lie in buffers of its own, beside those of other lanes */
+    bool is_own; /* has its own buffers of packed weights, beside other lanes */
     arena a, scratch;
     bench_buffer *packed;
     void **base;               /* by operand: the first copy */

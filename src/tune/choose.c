@@ -25,8 +25,8 @@ enum { CANDIDATES_MAX = 96, FAST_LEAST = 2, FAST_MAX = 6, FAST_EACH = 3 };
 static const double worth_trying = 6, worth_nothing = 20; /* times the model's best */
 /* What is slower than the best one by more than this is not measured again; long kernels are timed well at once. */
 static const double worth_a_race = 1.1, worth_a_long_race = 1.04, long_ns = 1e6;
-/* Candidates are measured as long as one run of each takes no more than this together, by the model: a problem's sizes
- * may be bounds that no run comes near. */
+/* Limits how many candidates are measured: one run of each must not take longer than this in sum, by the cost model. A
+ * problem's largest sizes may be far above those of any run. */
 static const double patience_fast_ns = 1e9, patience_full_ns = 1e10;
 
 static int by_model(const void *a, const void *b)
@@ -36,16 +36,17 @@ static int by_model(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Workspace is booked for the largest sizes of all axes at once. Where sizes are known late, or profiles are wide, that
- * can be more than a machine has, and another kernel needs less. */
+/* Refuses a kernel that wants more workspace than the options permit. The workspace is booked for the largest sizes of
+ * all axes. With data-dependent sizes or wide profiles that can exceed the machine's memory, while another kernel needs
+ * less. */
 static const char *workspace_reason(const kernel *k, const problem *p, const tactic *t, const tune_options *o)
 {
     const bool is_limited = k->workspace && o->workspace_max;
     return is_limited && k->workspace(p, t, o->threads) > o->workspace_max ? "wants too large a workspace" : NULL;
 }
 
-/* All tactics of the kernels that take the problem, best by the model first; the reference only where nothing else
- * does. */
+/* Lists all tactics of the kernels that accept the problem, the fastest by the cost model first. The reference is
+ * listed only if no other kernel accepts the problem. */
 static uint32_t collect(env *e, const problem *p, const tune_options *o, candidate *list)
 {
     uint32_t count = 0, kernels = 0;
@@ -90,8 +91,8 @@ static const kernel *reference_of(const tune_options *o)
     return kernel_at[kernels - 1];
 }
 
-/* What the reference would cost: about 20 ns an element of the largest operand. Only a last resort needs an estimate at
- * all. */
+/* The reference's time: about 20 ns for each element of the largest operand. A rough estimate is enough for a kernel of
+ * last resort. */
 static double reference_ns(const problem *p)
 {
     double most = 1;
@@ -115,7 +116,7 @@ void tune_estimate(const problem *p, const tune_options *o, bool want_fast, choi
     }
 }
 
-/* All that the time of a candidate depends on. */
+/* Prints the timing cache's key: everything that a candidate's time depends on. */
 static void key_print(const problem *p, const candidate *c, const tune_options *o, const char *problem_text, text *key)
 {
     text_printf(key, "%s | ", problem_text);
@@ -133,7 +134,7 @@ static void key_print(const problem *p, const candidate *c, const tune_options *
     o->backend->describe_use(o->device, &use, key);
 }
 
-/* What is asked about one problem: operands are made when the first time is missing. */
+/* The state of one choice. The operands are made only if a time is missing from the cache. */
 typedef struct asking {
     env *e;
     const problem *p;
@@ -146,7 +147,8 @@ typedef struct asking {
     sinter_error why;
 } asking;
 
-/* Only what can be run at opt is measured, and what fits into memory beside all else. */
+/* Can the problem be measured? Its opt shapes must be runnable, and its operands must fit into memory beside everything
+ * else. */
 static bool is_measurable(const env *e, const problem *p)
 {
     size_t bytes = 0;
@@ -165,7 +167,8 @@ static sinter_status measure(asking *a, const candidate *c, double best_ns, tune
     return tune_bench_time(a->bench, c->kernel, &c->tactic, best_ns, out);
 }
 
-/* A failure that says nothing of the candidate ends the build: no memory, a user who cancelled it, no compiler. */
+/* Does the failure end the build? Yes where it says nothing about the candidate: no memory, cancelled by the user, no
+ * compiler. */
 static bool ends_build(sinter_status s)
 {
     return s == SINTER_NO_MEMORY || s == SINTER_CANCELLED || s == SINTER_INCOMPATIBLE;
@@ -212,7 +215,7 @@ static sinter_status time_of(asking *a, candidate *c, double best_ns)
     return s;
 }
 
-/* The model's favourite, unless another one is faster beyond doubt. `count` is not 0. */
+/* The candidate that the cost model prefers, unless another one is faster by more than the noise. `count` is not 0. */
 static uint32_t fastest(const candidate *list, uint32_t count)
 {
     uint32_t best = 0;
@@ -237,7 +240,7 @@ static sinter_status keep_time(const asking *a, const candidate *c)
     return s;
 }
 
-/* The best few that are close to each other, measured in turns. */
+/* Measures the best candidates again, in turns, if their times are close. */
 static sinter_status run_race(asking *a, candidate *list, uint32_t count)
 {
     tune_entrant at[TUNE_RACE_MAX];
@@ -283,7 +286,7 @@ static sinter_status times_of(asking *a, candidate *list, uint32_t count)
     return FAIL(a->e, INTERNAL, "the timing cache says that each kernel for '%s' fails", a->text);
 }
 
-/* Moves those that are worth measuring to the front, in order; how many. */
+/* Moves the candidates worth measuring to the front, in order, and returns their number. */
 static uint32_t most_promising(candidate *list, uint32_t count)
 {
     uint32_t taken = 0;
@@ -300,7 +303,7 @@ static uint32_t most_promising(candidate *list, uint32_t count)
     return taken;
 }
 
-/* How many of them, the best by the model first, there is time to measure. */
+/* How many candidates, in the cost model's order, there is time to measure. */
 static uint32_t affordable(const candidate *list, uint32_t count, tune_mode mode)
 {
     double patience_ns = mode == TUNE_FAST ? patience_fast_ns : patience_full_ns;
@@ -324,7 +327,7 @@ sinter_status tune_compile(env *e, const tune_options *o, const kernel_use *use,
     return SINTER_OK;
 }
 
-/* The code of all candidates that are to be measured at once, where it has to be made. */
+/* Compiles together the missing code of all candidates that are going to be measured. */
 static sinter_status prepare(env *e, const problem *p, const tune_options *o, const char *problem_text,
                              const candidate *list, uint32_t count)
 {
@@ -364,7 +367,8 @@ static choice measured(const candidate *c)
     return (choice){ .kernel = c->kernel, .tactic = c->tactic, .ns = c->time.ns, .is_measured = true };
 }
 
-/* Candidates whose times are not known; where all are, the best one, which is the choice. */
+/* Dry run: notes the candidates whose times are unknown. If all times are known, notes only the best candidate, which
+ * is going to be chosen. */
 static sinter_status note_uses(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t asked,
                                choice *out)
 {

@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* An order that inputs lie in, and the bytes that do. */
+/* An axis order, and how many bytes of the inputs have it. */
 typedef struct vote {
     uint8_t order[SINTER_RANK_MAX];
     double weight;
 } vote;
 
-/* The strides of a value without elements at opt do not show an order. */
+/* Is the value empty at opt? Then its strides say nothing about its order. */
 static bool is_usually_empty(const dim_table *t, const plan_value *v)
 {
     for (uint32_t i = 0; i < v->rank; i++)
@@ -58,7 +58,7 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
     return SINTER_OK;
 }
 
-/* Each late symbol of the expression is one of the value's dims. */
+/* Is each data-dependent symbol of the expression a dim of the value? */
 static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
 {
     const dim_node *n = dim_at(t, d);
@@ -69,8 +69,8 @@ static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
     return false;
 }
 
-/* May the part take the place of `value`? It is written as the value is, with the same sizes, and whoever writes it
- * knows the size of the whole by then. */
+/* May `value` be replaced by a part of the result? The part needs the same sizes, and the step that writes it must
+ * already know the size of the whole result. */
 static bool may_replace(const lowering *l, uint32_t value, uint32_t part, const work_out *whole)
 {
     const plan_value *v = &l->p->value.at[value], *to = &l->p->value.at[part];

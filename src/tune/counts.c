@@ -7,7 +7,7 @@
  */
 #include "tune/lower.h"
 
-/* A list of so many integers may be a shape or positions. */
+/* A list with at most this many integers may be a shape or a list of positions. */
 static const int64_t list_most = 64;
 
 typedef struct counting {
@@ -49,7 +49,8 @@ static bool is_arithmetic(const lowering *l, const ir_node *n)
     return true;
 }
 
-/* How many inputs and results of a call come before the carried ones, and how many are carried. */
+/* How many inputs come before the carried ones (first), how many values are carried, and how many results of the body
+ * to skip. */
 static void carried_of(const ir_node *n, uint32_t *first, uint32_t *count, uint32_t *skip)
 {
     *first = *count = *skip = 0;
@@ -62,7 +63,8 @@ static void carried_of(const ir_node *n, uint32_t *first, uint32_t *count, uint3
     }
 }
 
-/* A carried value is read on the host: so are its first value, the one of each turn, and the last. */
+/* If the host reads a carried value, the host also reads its initial value, its value after each turn, and its last
+ * value. */
 static void want_carried(counting *c, const ir_node *n, uint32_t i)
 {
     uint32_t first, count, skip;
@@ -112,7 +114,7 @@ static void follow(counting *c, ir_value_id v)
     }
 }
 
-/* What the executor itself reads of a call, and what ops of the host read. */
+/* Marks the values that the executor reads for a call, and the values that ops on the host read. */
 static void begin(counting *c, const ir_node *n)
 {
     if (n->op == OP_loop) {

@@ -46,7 +46,7 @@ static bool is_anchor(op_id op)
     return op_has(op, CONTRACTION);
 }
 
-/* Ops with a kernel of their own that reads and writes it all. */
+/* Ops with a kernel of their own that reads and writes whole tensors. */
 static bool is_row_op(op_id op)
 {
     return op_has(op, ROWWISE | REDUCTION | IMAGE);
@@ -63,7 +63,7 @@ static sinter_status price_both(finder *f, ir_node_id id, bool is_timed, finding
     return price_op(&f->p, id, f->type, is_timed, &x->narrow);
 }
 
-/* What changing the type of all that an op reads and writes takes, where no kernel beside it can do that as well. */
+/* The time of the casts of all inputs and results of an op, as far as no neighbouring kernel can do them. */
 static sinter_status price_casts(finder *f, ir_node_id id, double *sum)
 {
     const ir_node n = *ir_node_at(f->p.g, id);
@@ -114,7 +114,8 @@ static const char *name_of(sinter_dtype t)
     return t == SINTER_DTYPE_I8 ? "8 bits" : sinter_dtype_name(t);
 }
 
-/* Says what was found of a product, and keeps it as the example if it is the costliest one that does not gain. */
+/* Logs the finding about a product. Keeps the most expensive product that does not gain as the example for the report.
+ */
 static sinter_status report(finder *f, ir_node_id id, const finding *x)
 {
     static const char *const words[] = { "as fast", "faster", "not faster" };
@@ -182,7 +183,7 @@ static uint32_t root_of(uint32_t *up, uint32_t i)
 
 /* Ops that follow, joined along values. */
 typedef struct follower_set {
-    int64_t balance; /* edges to products that gain less those to products that lose */
+    int64_t balance; /* edges to products that gain, minus edges to products that lose */
     bool gains, loses;
     double saved_ns;
 } follower_set;
@@ -222,7 +223,7 @@ static void each_edge(following *x, const ir_node_id *list, uint32_t count,
     }
 }
 
-/* First the sets, then what stands around each. */
+/* Builds the sets of connected ops, then decides each set by the products around it. */
 static sinter_status follow(finder *f, const ir_node_id *list, uint32_t count, const op_view *of, uint8_t *is_slow)
 {
     following x = { .g = f->p.g,
@@ -276,7 +277,7 @@ sinter_status tune_narrow_gains(env *e, arena *a, ir_graph *g, sinter_dtype type
     return SINTER_OK;
 }
 
-/* Does a kernel that computes v round it, too? Views and pools stand behind that. */
+/* Does the kernel that computes v also round it? Views and pools may stand between. */
 static bool is_rounded_where_made(const ir_graph *g, ir_value_id v)
 {
     for (uint32_t depth = 0; depth < 8; depth++) {
@@ -291,7 +292,7 @@ static bool is_rounded_where_made(const ir_graph *g, ir_value_id v)
     return false;
 }
 
-/* What rounding the data of products takes, where that is a step of its own. */
+/* The time of rounding the data of products, where the rounding is a step of its own. */
 static sinter_status price_rounding(finder *f, const ir_node_id *list, uint32_t count, const op_view *of, double *sum)
 {
     arena scratch;
@@ -309,8 +310,9 @@ static sinter_status price_rounding(finder *f, const ir_node_id *list, uint32_t 
     return s;
 }
 
-/* Products that are even go with the others: what stands between is theirs. The rules for integers are for the graph as
- * a whole, so that products which the model quantised itself have to gain together with those that are to be. */
+/* A product with equal times in both types follows the other products, since casts between them cost time. The rules
+ * for integers apply to the whole graph. So the products that the model quantised count together with the products that
+ * the build would quantise. */
 sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype otherwise, const tune_options *o,
                                   tune_gains *out)
 {
@@ -330,7 +332,7 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
     for (uint32_t i = 0; i < all; i++) saved_ns += i >= out->count || of[i].is == GAINS ? of[i].saved_ns : 0;
     out->integers_pay = saved_ns > rounding_ns;
     for (uint32_t i = 0; i < out->count; i++) out->is_slow[i] = of[i].is == LOSES || !any || !out->integers_pay;
-    /* What the user demands is not asked for its price. */
+    /* Products that the user requires in 8 bits are not priced. */
     for (uint32_t i = 0; i < out->count; i++) {
         if (!ir_wants_codes(g, ir_node_at(g, list[i]))) continue;
         out->is_slow[i] = 0;

@@ -13,8 +13,8 @@
 
 enum { TERMS_MIN = 16, COLUMNS_MIN = 8, DEPTH = 6 };
 
-/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. One that has to
- * be of integers need not gain. */
+/* The axis of the weight's channels. UINT32_MAX: not a product that gains, or one that the rules for integers do not
+ * know. A product that the user requires in 8 bits need not gain. */
 static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
 {
     const ir_value *w = ir_value_at(g, n->in[1]);
@@ -53,7 +53,7 @@ static bool is_dequantized(const ir_graph *g, ir_value_id v)
     return quantize_source(g, v) != NULL;
 }
 
-/* Products of the main region: what is inside another one may run any number of times. */
+/* Products of the main region. A product in another region may run any number of times. */
 static bool is_product(const ir_graph *g, ir_node_id id)
 {
     const ir_node *n = ir_node_at(g, id);
@@ -122,7 +122,7 @@ const char *tune_quantize_demanded(const ir_graph *g)
     return NULL;
 }
 
-/* Of all regions: what is none of the candidates cannot be. */
+/* Checks all regions: a demand for 8 bits on a node that is no candidate is refused. */
 static sinter_status demand_check(env *e, const ir_graph *g)
 {
     for (ir_node_id id = 1; id < g->node.count; id++) {
@@ -233,7 +233,7 @@ sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double 
     const uint32_t nodes = g->node.count;
     arena scratch;
     arena_init(&scratch, e);
-    /* Once some are quantised, what they were no longer says which they are. */
+    /* Marks the products first, because quantising one changes what the search for the others finds. */
     bool *is_one = ARENA_NEW(&scratch, bool, nodes);
     q.of = ARENA_NEW(&scratch, ir_value_id, q.of_count);
     sinter_status s = q.of && is_one ? SINTER_OK : FAIL_MEMORY(e, "quantising products");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ATTENTION_FAR = 8 }; /* views between a value and attention */
-enum { TURNS = 2 };         /* transpositions between a value and who reads it */
+enum { TURNS = 2 };         /* transpositions between a value and its reader */
 
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 {
@@ -31,7 +31,7 @@ sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 
 /* ---- names ---- */
 
-/* Layers that one node of a model became follow each other, under one name. */
+/* Is this node one of several layers that were made from one model node? They follow each other and share its name. */
 static bool is_named_again(const lowering *l, const ir_node *n, uint32_t i)
 {
     const char *name = l->g->origin_name.at[n->origin[i]], *last = i ? l->g->origin_name.at[n->origin[i - 1]] : NULL;
@@ -94,7 +94,7 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
 
 /* ---- nodes ---- */
 
-/* Is `v` read by nothing but attention, which takes any order of tokens and heads, and by views for it? */
+/* Is attention the only reader of `v`, directly or through views? Attention accepts any order of tokens and heads. */
 static bool is_for_attention(lowering *l, ir_value_id v, arena *scratch, uint32_t depth)
 {
     ir_node_id *reader;
@@ -108,8 +108,8 @@ static bool is_for_attention(lowering *l, ir_value_id v, arena *scratch, uint32_
     return is_all;
 }
 
-/* The order in which the readers of v, a value of the graph, would like it to lie: as kernels for images want it, or
- * dense as a transposition makes it, so that this costs nothing. far: through how many transpositions it looks. */
+/* The axis order that the readers of v (a value of the graph) prefer: the order of kernels for images, or the order in
+ * which a later transposition becomes a view and costs nothing. far: how many transpositions to look through. */
 static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint32_t far, uint8_t *order)
 {
     ir_node_id *reader;
@@ -189,7 +189,7 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
 
 /* ---- regions ---- */
 
-/* Marks the storages that something else than a kernel writes, such as a loop. */
+/* Marks the storages that are not written by a kernel but, for example, by a loop. */
 static bool *foreign_storages(lowering *l)
 {
     bool *is = ARENA_NEW(l->a, bool, l->p->storage.count);
@@ -201,8 +201,8 @@ static bool *foreign_storages(lowering *l)
     return is;
 }
 
-/* Is v, dense row-major, all that lies in its storage? Then an output may have it. Not where nothing lies there: then
- * any part is all, also one whose sizes are found later than what it is a part of. */
+/* Does v, dense and row-major, fill its storage? Then v may become an output. A storage of 0 bytes does not count: any
+ * part fills it, also a part whose size is found later than the size of the whole. */
 static bool may_be_output(lowering *l, uint32_t v)
 {
     const plan_value *x = &l->p->value.at[v];
@@ -260,7 +260,7 @@ sinter_status lower_nodes(lowering *l, ir_region_id from, uint32_t to)
     return SINTER_OK;
 }
 
-/* An input that only the host reads is not wanted on the device. */
+/* An input that only the host reads is not copied to the device. */
 static sinter_status lower_inputs(lowering *l, uint32_t *io, uint32_t count)
 {
     if (!l->o->backend->copy) return SINTER_OK;

@@ -76,7 +76,7 @@ static uint32_t new_value(lowering *l, ir_value_id v, storage_place place)
 
 /* ---- bodies ---- */
 
-/* What a call copies, and where it lies: by input, and by result of a body. */
+/* The copies of a call and their places: one entry for each input and for each result of a body. */
 typedef struct call {
     const ir_node *n;
     uint32_t own;     /* inputs that are copied, or read by the executor; captures follow */
@@ -214,7 +214,7 @@ sinter_status lower_call(lowering *l, const ir_node *n)
     TRY(place_captures(l, &c, in));
     const uint32_t region = l->region;
     for (uint32_t k = 0; k < n->count_region; k++) {
-        /* What a body converts or moves is not there where the body did not run. */
+        /* Conversions and transfers inside a body are lost afterwards, because the body may not have run. */
         const uint32_t converted = l->converted.count, placed = l->placed.count;
         TRY(lower_body(l, &c, k, in, &s.region[k]));
         lower_forget(l, converted, placed);

@@ -22,7 +22,8 @@ static const double chain_on_host_ns = 4e6;
 
 /* ---- operands ---- */
 
-/* Values in [-1, 1): no float type that we know overflows or drowns in them. Large operands repeat themselves. */
+/* Random values in [-1, 1), which neither overflow nor underflow in any float type. Large operands repeat a shorter
+ * pattern. */
 static void fill(sinter_dtype type, void *data, size_t count)
 {
     uint32_t seed = 12345;
@@ -123,7 +124,7 @@ static sinter_status repeat(const tune_bench *b, void *at, size_t known, size_t 
     return SINTER_OK;
 }
 
-/* Little of an activation goes to the device: the rest is copied there from its beginning. */
+/* Copies a small part of an activation to the device. The device fills the rest by copying from the beginning. */
 static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
 {
     const size_t count = x->count < PATTERN ? x->count : PATTERN;
@@ -138,7 +139,7 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     return repeat(b, x->plain.at, bytes, x->size);
 }
 
-/* Trees are walked in tables that are ones: their kernels check them. */
+/* Tables of trees are filled with valid trees, because their kernels check them. */
 static void fill_operand(const tune_bench *b, operand *x)
 {
     const problem *p = b->p;
@@ -186,7 +187,7 @@ static sinter_status choose_chain(tune_bench *b, double estimate_ns)
     b->chain = affordable < 1 ? 1 : affordable < wanted ? (uint32_t)affordable : wanted;
     if (!b->is_on_device) b->chain = wanted;
     if (!b->is_on_device && wanted * estimate_ns > chain_on_host_ns) {
-        /* Reading other bytes empties the cache that all cores share, not those of other cores. */
+        /* Reading other bytes evicts data from the shared cache, but not from the caches of other cores. */
         const uint64_t near = weights ? 2 * o->threads * target.cache_l2 / weights + 1 : 1;
         const double enough = fmax((double)near, ceil(chain_on_host_ns / (estimate_ns + 1)));
         if (enough < wanted) {

@@ -45,7 +45,7 @@ static int residual_of(const ir_graph *g, const ir_node *n)
 
 /* ---- quantising ---- */
 
-/* What dequantises the codes of each value already. */
+/* Finds, for each value of codes, the node that already dequantises it. */
 static void made_find(const ir_graph *g, ir_value_id *of)
 {
     for (ir_node_id id = 1; id < g->node.count; id++) {
@@ -136,7 +136,7 @@ static void operands_check(const placement *p, const ir_node *n)
     if (weight && !is_zero(g, weight->in[2])) tell(p, n, "zero", "its weights have a zero point that is not 0");
 }
 
-/* What reads the codes of `q`, dequantised, is it an activation? */
+/* Are the dequantised codes of `q` read by an activation function? */
 static bool feeds_activation(const ir_graph *g, const ir_node *q)
 {
     for (ir_node_id id = 1; id < g->node.count; id++) {

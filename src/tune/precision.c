@@ -20,7 +20,7 @@ typedef struct narrowing {
     arena *scratch;
     ir_value_id *of; /* by value: the same in the narrow type; 0: not made yet */
     uint32_t of_count, count;
-    uint32_t looks; /* values that may still be looked at for one answer: their chains may meet again and again */
+    uint32_t looks; /* values left to visit for one answer: chains may meet again and again */
 } narrowing;
 
 /* An attention mask may hold what only f32 holds. */
@@ -35,8 +35,8 @@ static double most_of(sinter_dtype type)
     return type == SINTER_DTYPE_F16 ? 65504 : 3.3895313892515355e38;
 }
 
-/* Limits (clip's, and masks' large numbers) saturate; elsewhere a constant must survive the change of type. One whose
- * values may change later is one that does. */
+/* Does the constant fit into the narrow type? Limits of clip and large numbers of masks saturate. Other constants must
+ * keep their values. A constant that may be replaced later counts as fitting. */
 static bool const_fits(const narrowing *w, const ir_node *n, ir_value_id v)
 {
     view x;
@@ -61,8 +61,8 @@ static bool is_f32(const narrowing *w, ir_value_id v)
     return v && ir_value_at(w->g, v)->dtype == SINTER_DTYPE_F32;
 }
 
-/* A sum of integers, kept as such or in f32, which may pass what a narrow float holds until all its scales are
- * applied. */
+/* Is v a sum of integers, in an integer type or in f32? Such a sum may exceed the narrow float's range until all its
+ * scales are applied. */
 static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
 {
     const ir_value *x = ir_value_at(w->g, v);
@@ -77,7 +77,7 @@ static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
     return n->op == OP_mul && (is_sum(w, n->in[0], depth + 1) || is_sum(w, n->in[1], depth + 1));
 }
 
-/* Ops that are done in the kernel of what stands before or behind them, or that move numbers as they are. */
+/* Ops that fuse into the kernel before or behind them, or that only move numbers. */
 static bool is_light(op_id op)
 {
     return op_has(op, ELEMENTWISE | VIEW | MOVES);
@@ -105,7 +105,7 @@ static bool comes_from_integers(narrowing *w, ir_value_id v, uint32_t depth)
     return does;
 }
 
-/* Do all readers of v make whole numbers, codes or a choice of it, at once or behind light ops? */
+/* Do all readers of v, directly or behind light ops, round it to whole numbers or codes, or select by it? */
 static bool becomes_steps(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
@@ -124,7 +124,7 @@ static bool becomes_steps(narrowing *w, ir_value_id v, uint32_t depth)
     return does;
 }
 
-/* What lies between integers is never in memory: a narrower type gains nothing there. */
+/* Values between integers never reach memory, so a narrower type gains nothing. */
 static bool is_between_integers(narrowing *w, const ir_node *n)
 {
     if (op_has(n->op, CONTRACTION) || n->count_out != 1) return false;
@@ -154,7 +154,7 @@ static bool is_position(narrowing *w, const ir_node *n)
     return is_light(n->op) && n->count_out == 1 && comes_from_f32(w, n->out[0], 0) && becomes_steps(w, n->out[0], 0);
 }
 
-/* Is v a scale that numbers are quantised by, or is one made of it in the kernel that reads it? */
+/* Is v a scale for quantising, or is a scale computed from v in the kernel that reads v? */
 static bool is_scale(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
@@ -237,7 +237,7 @@ static sinter_status narrow_input(narrowing *w, ir_node_id id, uint32_t i)
     return SINTER_OK;
 }
 
-/* The node gives a narrow value; a cast behind it gives the one that it gave before. */
+/* Gives the node a narrow result, followed by a cast to the type that the result had before. */
 static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
 {
     const ir_value_id v = ir_node_at(w->g, id)->out[i];
@@ -264,7 +264,7 @@ static bool is_narrowing(const narrowing *w, ir_node_id id)
     return n->op == OP_cast && ir_value_at(w->g, n->out[0])->dtype == w->type;
 }
 
-/* The value has the narrow type from now on. Its readers get an f32 of it. */
+/* Changes the value to the narrow type. Its readers get a cast to f32. */
 static sinter_status narrow_value(narrowing *w, ir_value_id v)
 {
     ir_node_id *reader;
@@ -278,7 +278,7 @@ static sinter_status narrow_value(narrowing *w, ir_value_id v)
     return SINTER_OK;
 }
 
-/* Rows are appended to `past`: they are rounded as they are, if a reader of all rows rounds them anyhow. */
+/* Narrows a state to which rows are appended, if the reader of all rows rounds them in any case. */
 static sinter_status narrow_appended(narrowing *w, ir_value_id past, ir_value_id present)
 {
     const ir_node_id id = ir_value_at(w->g, present)->producer;
@@ -292,7 +292,7 @@ static sinter_status narrow_appended(narrowing *w, ir_value_id past, ir_value_id
     return narrow_value(w, present);
 }
 
-/* All readers of the state round it, and what it becomes was rounded. */
+/* Narrows a state that is replaced as a whole, if all its readers round it and its new value is rounded already. */
 static sinter_status narrow_replaced(narrowing *w, ir_value_id past, ir_value_id present)
 {
     const ir_node *maker = ir_node_at(w->g, ir_value_at(w->g, present)->producer);
@@ -310,7 +310,7 @@ static sinter_status narrow_replaced(narrowing *w, ir_value_id past, ir_value_id
     return narrow_value(w, past);
 }
 
-/* A state whose type would be changed in each run is kept in the narrow type. */
+/* Keeps a state in the narrow type where each run would otherwise convert it. */
 static sinter_status narrow_states(narrowing *w)
 {
     const uint32_t count = w->g->states.count;
@@ -349,7 +349,7 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
     w.scratch = &scratch;
     w.of = ARENA_NEW(&scratch, ir_value_id, w.of_count);
     const uint32_t nodes = g->node.count;
-    /* Once some are lowered, what they were no longer says which they are. */
+    /* Marks the ops first, because lowering one changes what the search for the others finds. */
     bool *is_one = ARENA_NEW(&scratch, bool, nodes);
     sinter_status s = w.of && is_one ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
     *count = 0;

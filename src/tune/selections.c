@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* selections.c - what is to be seen of a model whose results are as many as its data decide: detections, say.
+/* selections.c - adds debug outputs to models whose output sizes depend on data, such as detectors.
  *
- * Two runs that differ in a last bit may keep another box, or the same ones in another order, so such results cannot be
- * compared number by number. What the choice is made from can: floats that no choice came before, where an op reads
- * them that chooses (top-k, non-maximum suppression, a comparison …) or that follows one. They become outputs.
+ * Two runs that differ in the last bit may keep another box, or the same boxes in another order. So the results of such
+ * a model cannot be compared number by number. The inputs of the selections can be compared: floats that depend on no
+ * earlier selection, and that are read by an op that selects (top-k, non-maximum suppression, a comparison …) or by an
+ * op behind a selection. These floats become outputs.
  *
- * Non-maximum suppression tells no score from another one that is not above its limit, and what follows it reads only
- * scores that are. So the larger of score and limit is looked at: most scores of a detector are next to nothing, and
- * what they are is of no consequence. */
+ * Non-maximum suppression ignores scores that are not above its limit, and ops behind it read only scores above the
+ * limit. So the output is max(score, limit): most scores of a detector are close to 0, and their exact values do not
+ * matter. */
 #include "ir/build.h"
 #include "tune/tune.h"
 
@@ -27,7 +28,7 @@ static bool chooses(const ir_graph *g, const ir_node *n)
     return is;
 }
 
-/* Does n choose, or read what was chosen? */
+/* Does n select, or read the result of a selection? */
 static bool is_chosen(const ir_graph *g, const ir_node *n, const uint8_t *is_after)
 {
     bool is = chooses(g, n);
@@ -35,7 +36,7 @@ static bool is_chosen(const ir_graph *g, const ir_node *n, const uint8_t *is_aft
     return is;
 }
 
-/* Marks what comes after a choice, in the order of the nodes. */
+/* Marks all values behind a selection, in the order of the nodes. */
 static void mark(const ir_graph *g, const ir_node_id *order, uint32_t count, uint8_t *is_after)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -45,7 +46,7 @@ static void mark(const ir_graph *g, const ir_node_id *order, uint32_t count, uin
     }
 }
 
-/* Is it data that no choice came before? is_after: of the choices. */
+/* Is the value computed from inputs without any selection? is_after: values behind a selection. */
 static bool is_data(const ir_graph *g, ir_value_id id, const uint8_t *is_after)
 {
     const ir_value *v = ir_value_at(g, id);
@@ -61,7 +62,7 @@ static void put_out(ir_graph *g, ir_value_id id)
     ir_result(g, IR_MAIN, id);
 }
 
-/* is_limited: scores that were put out as far as they are above a limit. */
+/* is_limited: scores that are an output already, as max(score, limit). */
 static void tap(ir_graph *g, const ir_node *n, const uint8_t *is_after, const uint8_t *is_limited)
 {
     const bool is = is_chosen(g, n, is_after);
@@ -80,7 +81,7 @@ static sinter_status tap_scores(ir_graph *g, ir_node_id id, const uint8_t *is_af
         return SINTER_OK;
     ir_builder b = { .g = g, .region = n.parent };
     build_from(&b, &id, 1);
-    /* In f64: what is added here is none of the ops that may be lowered. */
+    /* In f64, so that no pass lowers the ops that are added here. */
     const ir_value_id score = build_typed(&b, n.in[SCORES], SINTER_DTYPE_F64),
                       larger = build_max(&b, score, build_scalar(&b, SINTER_DTYPE_F64, limit));
     TRY(b.status);

@@ -41,7 +41,7 @@ bool tune_lets_in_alone(const kernel *k, const tactic *a, const tactic *b)
     return false;
 }
 
-/* A weight of its own for the step: what was packed before may be another step's, too. */
+/* Packs a separate weight for the step, because another step may use the old one. */
 static sinter_status pack_again(env *e, tune_result *t, uint32_t step, uint32_t input, size_t size, uint32_t *value)
 {
     plan *p = t->plan;

@@ -53,7 +53,7 @@ sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, ui
     name_map names = { .a = a };
     for (ir_value_id v = 1; v < g->value.count; v++)
         if (is_one[v]) out[(*count)++] = (tune_tensor){ .value = v, .is_data = reader[v] != 0 };
-    /* A made name gives way to the model's. */
+    /* A generated name is changed if it equals a name of the model. */
     for (uint32_t i = 0; i < *count; i++) {
         const char *own = ir_value_at(g, out[i].value)->name;
         if (own && *own) out[i].name = name_new(a, &names, arena_text(a, own, strlen(own)));

@@ -16,7 +16,7 @@
 enum { BATCHES = 5, BATCHES_LONG = 3, BATCH_TRIES = 4, ROUNDS_LEAST = 7, ROUNDS_MOST = 15, ROUNDS_LONG = 3 };
 static const double batch_ns = 2e5, long_ns = 1e6;
 static const uint64_t wake_ns = 50000000;
-/* A kernel that takes so many times what the best one does is no candidate: one look is enough. */
+/* A kernel that is this many times slower than the best one is measured once only. */
 static const double hopeless = 2;
 
 static void read_all(const volatile char *at, size_t size)
@@ -24,7 +24,8 @@ static void read_all(const volatile char *at, size_t size)
     for (size_t i = 0; i < size; i += 64) (void)at[i];
 }
 
-/* Caches hold no weights then, but the inputs, which the step before has just written in a network. */
+/* Evicts the weights from the caches. Then loads the inputs again: in a network the step before has just written them.
+ */
 static void forget_weights(const tune_bench *b)
 {
     const problem *p = b->p;
@@ -49,7 +50,7 @@ static sinter_status time_once(const bench_lane *l, uint32_t repeats, double *ns
     return SINTER_OK;
 }
 
-/* Does the device run slower now than it did before? Then times of now are not those of then. */
+/* Is the device's clock lower than before? Then times measured now do not compare with earlier times. */
 static bool is_slowed(const tune_options *o)
 {
     device_clock now;
@@ -61,7 +62,7 @@ static bool is_slowed(const tune_options *o)
     return now.mhz * 100ull < s->clock_high * (now.is_throttled ? 97ull : 90ull);
 }
 
-/* Measured again while the clock is low, a few times. */
+/* Measures a batch; repeats it a few times while the clock is low. */
 static sinter_status time_batch(const bench_lane *l, uint32_t repeats, double *ns)
 {
     const tune_options *o = l->bench->o;
@@ -74,8 +75,8 @@ static sinter_status time_batch(const bench_lane *l, uint32_t repeats, double *n
     return SINTER_OK;
 }
 
-/* While kernels were compiled the device had nothing to do and slowed down; getting up takes it longer than a kernel's
- * warm-up lasts. So the first one of a build keeps it busy for a while. */
+/* Keeps the device busy before the first measurement of a build. The device idled and lowered its clock while kernels
+ * were compiled, and raising the clock takes longer than a kernel's warm-up. */
 static sinter_status wake_up(const bench_lane *l)
 {
     const tune_stats *s = l->bench->o->stats;
@@ -198,7 +199,8 @@ static sinter_status race_open(race *r)
     return SINTER_OK;
 }
 
-/* Each of them once. What a launch finds in caches is what its own launch before left there, not another kernel's. */
+/* Times one batch of each kernel. A batch begins with the caches as its own last launch left them, not as another
+ * kernel left them. */
 static sinter_status race_round(race *r)
 {
     for (uint32_t i = 0; i < r->count; i++) {
@@ -227,8 +229,8 @@ static void race_sum_up(race *r)
     }
 }
 
-/* Is the fastest one known? It is where each other one is slower than it by more than the noise, and where the noise is
- * too small to matter. */
+/* Is the fastest kernel known? Yes if each other kernel is slower by more than the noise, or if the noise is too small
+ * to matter. */
 static bool race_is_over(const race *r)
 {
     uint32_t best = 0;

@@ -19,7 +19,7 @@ typedef struct entry {
     const char *key;
     tune_time time;
     uint32_t next;    /* of the same bucket; 0: none */
-    bool is_doubtful; /* a failure that may be the consequence of another one */
+    bool is_doubtful; /* a failure that an earlier failure may have caused */
 } entry;
 
 static const os_file_kind timings = { "a timing cache", TIMING_CACHE_MAGIC, sizeof TIMING_CACHE_MAGIC - 1 };
@@ -212,8 +212,8 @@ static sinter_status write_sorted(timing_cache *c, const char *path)
     return s;
 }
 
-/* What others measured meanwhile stays, and ours wins. The lock is held from reading to writing, so no line is lost. A
- * file that cannot be read is not written over. */
+/* Keeps the lines that other processes added meanwhile; for equal keys, this process's times win. The lock is held from
+ * reading to writing, so no line is lost. A file that cannot be read is not overwritten. */
 sinter_status timing_cache_write(timing_cache *c, const char *path)
 {
     os_lock lock = { -1 };

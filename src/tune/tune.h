@@ -27,20 +27,20 @@ sinter_status timing_cache_write(timing_cache *c, const char *path);
 sinter_status timing_cache_check(env *e, const char *path);
 bool          timing_cache_find_time(const timing_cache *c, const char *key, tune_time *time);
 sinter_status timing_cache_add_time(timing_cache *c, const char *key, tune_time time);
-/* The same without a spread: whole programs, and other numbers that were found out. */
+/* The same without a spread: for times of whole programs, and for other numbers that a build measured. */
 bool          timing_cache_find(const timing_cache *c, const char *key, double *number);
 sinter_status timing_cache_add(timing_cache *c, const char *key, double number);
 
-/* What choosing took, over all of a build. */
+/* Time and work that the choice of kernels took, summed over a build. */
 typedef struct tune_stats {
     uint64_t compile_ns, measure_ns, pack_ns;
     uint32_t measured;                  /* tactics */
     uint32_t clock_low, clock_high;     /* MHz, after batches; 0: the device does not say */
-    uint32_t repeated, doubtful;        /* batches measured again while the clock was low; those that stayed so */
+    uint32_t repeated, doubtful;        /* batches measured again at a low clock; still low at the end */
     bool     was_throttled;
 } tune_stats;
 
-/* What a dry pass over a graph finds: the kernels whose code the real one will want. */
+/* What a dry run over a graph notes: the kernels that the real run is going to compile. */
 typedef struct tune_scout {
     arena *a;
     VEC(kernel_use) use;
@@ -57,18 +57,18 @@ typedef struct tune_options {
     bool           cache_only;
     timing_cache  *cache;               /* never NULL */
     uint64_t       workspace_max;       /* bytes that one kernel may want beside its operands; 0: any */
-    uint64_t       weights;             /* bytes of the network's constants: what does not stay in caches */
+    uint64_t       weights;             /* bytes of the network's constants; see tune_weights_are_cold */
     tune_stats    *stats;               /* NULL: nobody asks; added to */
-    tune_scout    *scout;               /* nothing is compiled, measured or packed, only noted here; NULL: in earnest */
+    tune_scout    *scout;               /* dry run: notes kernels here, compiles nothing; NULL: a real run */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
     void          *user;
 } tune_options;
 
-/* How a weight of the plan was made; plan_storage.recipe is an index into the list. */
+/* How a weight of the plan is made from a constant; plan_storage.recipe is an index into the list. */
 typedef struct weight_recipe {
     ir_value_id   source;               /* the graph's constant */
     sinter_dtype  wider;                /* converted to this type; NONE: as it is */
-    uint32_t      step, input;          /* packed for this input of this step when it is written; step 0: as it is */
+    uint32_t      step, input;          /* packed for this step's input when it is written; step 0: not packed */
     uint32_t      value;                /* of the plan: what is packed */
 } weight_recipe;
 
@@ -85,21 +85,23 @@ sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *opti
 /* A constant of a plan as it lies in memory; false where its shape is not known. */
 bool tune_const_view(const plan *p, uint32_t value, view *out);
 
-/* Compiles what tune_graph will want, all of it at once: it itself comes by it one problem at a time. */
+/* Compiles in parallel every kernel that tune_graph is going to measure. Without this call tune_graph compiles them one
+ * problem at a time. */
 sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options);
 
-/* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped. Casts are
- * left at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none.
- * *count is at first how long is_kept is: if it is not of this graph, nothing is lowered. */
+/* Lowers the f32 ops that lose little precision to `type` (F16 or BF16). Runs on an optimised graph before grouping,
+ * and leaves casts at the edges. is_kept: one flag for each of the `count` ops that could be lowered, in graph order; a
+ * flagged op stays in f32. NULL: none stays. *count is the length of is_kept on entry. If the graph has another number
+ * of such ops, nothing is lowered. */
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count);
 
 /* ---- gains.c: which of the ops that may be lowered are faster lowered, on this device ---- */
 typedef struct tune_gains {
-    uint8_t       *is_slow;             /* [count], in the arena: by their order, those that had better stay */
+    uint8_t       *is_slow;             /* [count], in the arena, in graph order: set for an op that stays in f32 */
     uint32_t       count, lowered;
-    uint32_t       slower;              /* of the others: those that were found slower; the rest stands beside them */
-    const char    *why;                 /* the costliest that does not gain, and its times; NULL: there is none */
-    /* Products in 8 bits are faster: those together that the model and that permission quantises. */
+    uint32_t       slower;              /* ops that stay because they are slower; the others only stay beside them */
+    const char    *why;                 /* name and times of the most expensive op that does not gain; NULL: none */
+    /* The products in 8 bits are faster in sum: those that the model quantises and those that the user permits. */
     bool           integers_pay;
 } tune_gains;
 /* Of the ops that tune_narrow would lower to `type`. */
@@ -110,41 +112,43 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
                                   tune_gains *out);
 
 /* ---- found.c ---- */
-/* Ops whose results' sizes data decide, where kernels of the device can do them: all but the sizes stays there. In an
- * optimised graph before it is grouped. Kernels are asked with these ranges of the first `count` symbols. */
+/* Moves ops with data-dependent result sizes to the device where it has a kernel for them. Only the sizes go to the
+ * host. Runs on an optimised graph before grouping. Kernels are asked with the ranges `asked` of the first `count`
+ * symbols. */
 sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, const dim_symbol *asked,
                                   uint32_t count, bool *is_changed);
 
 /* ---- join.c ---- */
-/* Squeeze and excite, a norm and the products of its rows, or attention and the rows that its keys and values get, as
- * one op where a kernel of the device does it in one launch. In a grouped graph, with the ranges of symbols that
- * kernels are asked with. */
+/* Replaces several ops by one where a kernel of the device runs them in one launch: squeeze and excite; a norm and the
+ * products that read it; attention and the appending of its new keys and values. Runs on a grouped graph whose symbols
+ * have the ranges that kernels are asked with. */
 typedef enum tune_joins { TUNE_JOIN_EXCITES, TUNE_JOIN_NORMS, TUNE_JOIN_APPENDS } tune_joins;
 sinter_status tune_join(env *e, ir_graph *g, const tune_options *options, tune_joins what);
 
 /* ---- lower_state.c ---- */
-/* Are these a state before and after the run, and is the former read by one node alone? That node may write into it. */
+/* Are these values one state before and after the run, and does exactly one node read the value before? That node may
+ * then write into the state. */
 bool          tune_is_state(const ir_graph *g, ir_value_id before, ir_value_id after);
 
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
-/* Makes outputs, behind the graph's own, of the floats that choices are made from. */
+/* Adds outputs behind the graph's own: the floats that each selection (top-k, NMS, a comparison) decides by. */
 sinter_status tune_tap_selections(env *e, ir_graph *g);
 
 /* ---- integers.c: f32 products with constant weights, in 8 bits; in a graph before the rules for integers ---- */
-/* How codes are: those that engines take (i8, and u8 for data that cannot be negative), or those of a model that is
- * written: all in i8 or in f8e4m3fn, weights with a list of zero points as ONNX wants them. */
+/* The types of the quantised numbers. ENGINE: i8, and u8 for data that cannot be negative. I8 and F8 are for a model
+ * that is written: i8 or f8e4m3fn everywhere, and weights with a list of zero points as ONNX requires. */
 typedef enum tune_codes { TUNE_CODES_ENGINE, TUNE_CODES_I8, TUNE_CODES_F8 } tune_codes;
-/* Quantises them. range: by product, the largest magnitude of its data that 8 bits are to hold; 0: it stays in f32.
- * is_kept: those that stay; NULL: none. *count is at first how long both are: if they are not of this graph, nothing is
- * quantised. */
+/* Quantises the products. range: for each product, the largest magnitude of its data that 8 bits have to represent; 0:
+ * the product stays in f32. is_kept: products that stay in f32; NULL: none. *count is the length of both lists on
+ * entry. If the graph has another number of products, nothing is quantised. */
 sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
                             uint32_t *count);
 
-/* The name of a product that has to be in 8 bits, and is none of numbers that the model quantised; NULL: there is none.
- */
+/* The name of a product that the user requires in 8 bits and that the model itself did not quantise; NULL: there is
+ * none. */
 const char *tune_quantize_demanded(const ir_graph *g);
-/* Takes the marks off products that have to be in 8 bits; count: how long is_kept is. UNSUPPORTED where such a product
- * has no form in 8 bits, or range[i], of the products in order, is 0. */
+/* Clears is_kept of the products that the user requires in 8 bits; count: the length of is_kept. UNSUPPORTED where such
+ * a product has no 8-bit form, or where its range[i] is 0. */
 sinter_status tune_quantize_demand(env *e, ir_graph *g, const double *range, uint8_t *is_kept, uint32_t count);
 
 /* ---- weights_only.c: weights of f32 products as numbers of 4 bits in blocks of `block` terms ---- */
@@ -152,18 +156,19 @@ sinter_status tune_quantize_demand(env *e, ir_graph *g, const double *range, uin
 typedef struct tune_rows { const float *at; int64_t count, terms; } tune_rows;
 typedef struct tune_weights {
     int64_t          block;
-    bool             is_clipped;        /* the largest magnitude of a block follows from the data */
-    bool             is_scaled;         /* terms are scaled as the data is, and the data is divided by that */
+    bool             is_clipped;        /* the largest magnitude of a block is chosen by the error on the data */
+    bool             is_scaled;         /* weights are multiplied by a scale per term, and the data is divided by it */
     const bool      *is_taken;          /* by product, in the order of tune_products */
     const tune_rows *rows;              /* the same; NULL: there is no data */
     uint32_t         count;
 } tune_weights;
 sinter_status tune_quantize_weights(env *e, ir_graph *g, const tune_weights *how);
-/* Why the weight of a product cannot be stored so; NULL: it can. */
+/* Why the weight of a product cannot be stored in 4 bits; NULL: it can. */
 const char *tune_weights_refusal(const ir_graph *g, const ir_node *n);
 
 /* ---- placement.c: where quantize and dequantize stand in a model ---- */
-/* Sums behind quantised products: what is added to them is quantised, too. range: by value; 0: it stays. */
+/* Quantises the other operand of each sum that reads a quantised product. range: by value; 0: the operand stays in
+ * floats. */
 sinter_status tune_quantize_sums(env *e, ir_graph *g, tune_codes codes, const double *range, uint32_t count);
 /* Calls `told` for each rule that a node breaks. */
 typedef void (*tune_told)(void *user, const char *rule, const char *node, const char *text);
@@ -180,8 +185,8 @@ sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, ui
 /* The products that tune_quantize takes, in their order: the op, the node, and the name of what it reads; in `a`. */
 typedef struct tune_product { const char *op, *node, *data; ir_node_id id; } tune_product;
 sinter_status tune_products(env *e, arena *a, ir_graph *g, tune_product **list, uint32_t *count);
-/* Makes such tensors outputs, behind the graph's own: from `first` on as long as they are not larger than size_max
- * together, at least one. */
+/* Adds tensors as outputs behind the graph's own. Begins with tensor `first` and stops before their sizes together
+ * exceed size_max, but adds at least one. */
 typedef struct tune_taps {
     arena       *a;                     /* of the names */
     size_t       size_max;
@@ -200,24 +205,26 @@ typedef struct choice {
 } choice;
 /* The best kernel that takes the problem, and its tactic. */
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
-/* Measures a choice that was clear without, for comparing it with others. Nothing where nothing is measured. */
+/* Measures a choice that was made without measuring, so that it can be compared with others. Does nothing in a mode
+ * that measures nothing. */
 sinter_status tune_choice_time(env *e, const problem *p, const tune_options *options, choice *c);
 /* The other candidates for a problem whose times are known and at most `worth` times the best one's: fastest first. */
 sinter_status tune_alternatives(env *e, const problem *p, const tune_options *options, double worth, choice *out,
                                 uint32_t room, uint32_t *count);
-/* Compiles ahead. Code that does not compile is no failure yet: nobody may choose it. */
+/* Compiles ahead of the choice. Code that does not compile is not an error yet, because the kernel may never be chosen.
+ */
 sinter_status tune_compile(env *e, const tune_options *options, const kernel_use *use, uint32_t count);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
 
 /* ---- swap.c: another kernel or tactic for a step of a finished plan ---- */
-/* The value that was packed for a step; of others, the value itself. */
+/* The value from which a step's weight was packed; for a value that is not packed, the value itself. */
 uint32_t      tune_swap_source(const tune_result *t, uint32_t value);
-/* Can it stand in this step, and leave everything around it as it is? */
+/* Can the kernel replace the step's kernel without a change to any other step? */
 bool          tune_swap_fits(const tune_result *t, const plan_step *s, const kernel *k, const tactic *x);
-/* Do they differ in nothing but when the kernel behind them is let in? Then weights are packed alike. */
+/* Do the tactics differ only in when the next kernel may start? Then both pack weights alike. */
 bool          tune_lets_in_alone(const kernel *k, const tactic *a, const tactic *b);
-/* Puts it in. It fits. */
+/* Replaces the step's kernel. tune_swap_fits must have said yes. */
 sinter_status tune_swap(env *e, tune_result *t, uint32_t step, const kernel *k, const tactic *x);
 
 /* ---- measure.c: the operands of one problem, on which its kernels are timed ---- */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* So many elements are as well computed on the host as moved to the device and back. */
+/* At most this many elements are computed on the host as fast as moved to the device and back. */
 static const int64_t host_elements_max = 4096;
 
 bool work_is_small(const lowering *l, uint32_t rank, const dim *d)
@@ -22,7 +22,8 @@ bool work_is_small(const lowering *l, uint32_t rank, const dim *d)
     return count <= host_elements_max;
 }
 
-/* Types under a byte, but for weights: no kernel of a device with its own memory has them. */
+/* Does the work have types of less than a byte, other than in weights? No kernel of a device with its own memory
+ * accepts them. */
 static bool is_under_byte(const lowering *l, const work *w)
 {
     for (uint32_t i = 0; i < w->count_in; i++) {
@@ -130,9 +131,9 @@ static int64_t elements_of(const lowering *l, const plan_value *v)
     return count;
 }
 
-/* A dense value that fills the storage of `value` and has no more elements than `value`, as where `value` repeats them;
- * 0: there is none. A dense value may also fill only a part, as an operand of a concatenation does: what is moved then
- * need not hold all that `value` reads. */
+/* A dense value that fills the storage of `value` and has no more elements than `value` (`value` may repeat elements);
+ * 0: there is none. A dense value that fills only a part of the storage, such as an operand of a concatenation, does
+ * not count: moving it might miss elements that `value` reads. */
 static uint32_t source_of(lowering *l, uint32_t value)
 {
     const plan_value *v = &l->p->value.at[value];

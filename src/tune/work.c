@@ -55,7 +55,7 @@ bool tune_const_view(const plan *p, uint32_t value, view *out)
     return is_known;
 }
 
-/* A constant as the kernel wants it, in a weight of its own that is packed when it is written. */
+/* Makes a separate weight of the constant in the kernel's packed form. It is packed when the engine is written. */
 static sinter_status pack_weight(lowering *l, const work_trial *t, const choice *c, uint32_t i, uint32_t *value)
 {
     const size_t size = c->kernel->pack_size ? c->kernel->pack_size(t->p, &c->tactic, i) : 0;
@@ -196,7 +196,7 @@ sinter_status work_update(lowering *l, const work *w, uint32_t *value)
     bool is_found = false;
     for (uint32_t convert = 0; convert < 2 && !is_found; convert++) {
         TRY(work_trial_make(l, &placed, w->out[0].has_wish && !convert ? MODE_WISH : MODE_ROW, convert, &t));
-        /* An updated result lies as what it updates. */
+        /* An updated result has the layout of the input that it updates. */
         for (uint32_t i = 0; i < w->count_out; i++)
             if (op_updates(w->op, i)) memcpy(t.p->out[i].order, t.p->in[i].order, sizeof t.p->in[i].order);
         if (!l->o->reference_only) TRY(tune_choose(l->e, t.p, l->o, &c));
@@ -300,8 +300,8 @@ static bool is_same_order(lowering *l, const plan_value *v, const uint8_t *a, co
     return true;
 }
 
-/* The value that is written where `value` lies, and `target` as a value of its shape: `value` itself, or what it is a
- * reshape of. 0: other views of it are there, too. */
+/* Finds the value that its step writes: `value` itself, or the value that `value` is a reshape of; as: `target` in that
+ * value's shape. 0: other views share the storage. */
 static uint32_t written_as(lowering *l, uint32_t value, uint32_t target, plan_value *as)
 {
     const plan_value *v = &l->p->value.at[value];
@@ -373,8 +373,8 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
 
 /* ---- the choice ---- */
 
-/* Small work on what lies on the host stays there, where the host can do it: a plugin may have a function for GPUs
- * alone. */
+/* Should small work whose inputs are on the host stay there? Only if the host can do it: a plugin may have a function
+ * for GPUs only. */
 static sinter_status stays_on_host(lowering *l, const work *w, bool *out)
 {
     const problem *p = NULL;

@@ -131,7 +131,8 @@ sinter_status work_cut_prologue(lowering *l, const work *w, uint32_t *value)
     return work_lower(l, &anchor, value);
 }
 
-/* A copy is a launch on a device; the program by itself reads its operands as they lie. */
+/* The launches that copies take on a device. A prologue that runs as a step of its own needs no copies, because it
+ * reads operands with any strides. */
 static double copies_launch_ns(const lowering *l, const work_trial *t)
 {
     double ns = 0;
@@ -140,7 +141,7 @@ static double copies_launch_ns(const lowering *l, const work_trial *t)
     return ns;
 }
 
-/* Whole against in two pieces: by measured times where there are any, else by the model. */
+/* Compares the whole work with its two pieces: by measured times where there are any, else by the cost model. */
 static sinter_status compare_cut(lowering *l, const work_trial *whole, const work_trial *first,
                                  const work_trial *anchor, bool *is_cut)
 {
@@ -164,8 +165,8 @@ static sinter_status compare_cut(lowering *l, const work_trial *whole, const wor
     return SINTER_OK;
 }
 
-/* A contraction that reads through registers what a program makes is slower than one that copies its rows: is it
- * better to make them first? The value between the pieces is one for the asking only. */
+/* Is it faster to run the prologue first? A contraction whose prologue fills registers is slower than one that copies
+ * rows. The intermediate value exists only during this comparison. */
 sinter_status work_is_better_cut(lowering *l, const work *w, const work_trial *whole, bool *is_cut)
 {
     work first, anchor;

@@ -35,7 +35,7 @@ static bool starts_at_zero(const lowering *l, const attrs_slice *s)
     return true;
 }
 
-/* One step back along the recipe of a value of rank 2; 0: the chain ends here. */
+/* Goes one step back along the recipe of a value of rank 2; 0: the chain ends here. */
 static ir_value_id before(const lowering *l, const ir_node *n, origin *o)
 {
     const ir_value *x = ir_value_at(l->g, n->in[0]);
@@ -117,9 +117,9 @@ static bool is_there(const lowering *l, ir_value_id v)
     return x->data && !x->is_released;
 }
 
-/* The largest scale that may be applied to a sum of codes. Scales that are not finite, or nearly so, do not come out of
- * such a sum as they went in, nor do scales that are nearly 0, since the weight itself may be 0 then. With larger ones
- * the weight may pass what f16 holds. */
+/* The largest scale that may be applied to a sum of codes instead of to each weight. A scale that is infinite, NaN or
+ * nearly so would change the result, and so would a scale near 0, because the weight itself may then be 0. With larger
+ * scales the weight may exceed the range of f16. */
 static double scale_most(const lowering *l, const origin *o)
 {
     if (o->type != SINTER_DTYPE_F16) return 0x1p96;
@@ -143,7 +143,7 @@ static bool are_scales_usual(const lowering *l, const origin *o)
     return ir_look(l->g, v);
 }
 
-/* Codes of floats that are infinite or no numbers are not multiplied as what they are. */
+/* Are all float codes finite? Kernels do not multiply infinities and NaNs correctly. */
 static bool are_codes_finite(const lowering *l, ir_value_id v)
 {
     view x;
@@ -273,7 +273,8 @@ static sinter_status make(lowering *l, const work *w, work *out, bool *has)
     return work_in_place(l, &found, PLACE_DEVICE, out);
 }
 
-/* By measured times where there are any, else by the model. What takes less memory wins where it is about as fast. */
+/* Compares measured times where there are any, else the cost model's. At about equal times the form with less memory
+ * wins. */
 static sinter_status compare(lowering *l, const work_trial *plain, const work_trial *packed, bool *is_better)
 {
     static const double as_fast_measured = 1.02, as_fast_by_model = 1.25;

@@ -119,8 +119,8 @@ void work_label(lowering *l, const plan_value *v, problem_operand *o)
     o->is_strided = !is_dense || o->is_gapped;
 }
 
-/* Is an axis of `v` one size and the result's another, which a run may bring as 1 and more? A problem states ranges,
- * and those may be the same. */
+/* Does an axis of `v` have another symbolic size than the result's axis, so that a run may bring 1 and more? A problem
+ * states only ranges, and the ranges may be equal. */
 static bool may_repeat(lowering *l, const plan_value *v, const work_out *space)
 {
     for (uint32_t k = 0; k < v->rank && v->rank <= space->rank; k++) {
@@ -132,7 +132,7 @@ static bool may_repeat(lowering *l, const plan_value *v, const work_out *space)
     return false;
 }
 
-/* Operands of which only a run knows where they repeat are labelled as such that have any strides. */
+/* Operands for which only the run knows on which axes they repeat get the label "any strides". */
 static void label_repeats(lowering *l, const work *w, problem *p)
 {
     const work_out *space = NULL;
@@ -229,9 +229,9 @@ static bool wants_channels_last(const work *w, const problem_operand *o)
     return op_has(w->op, IMAGE) && op_has(w->op, CONTRACTION) && channels >= 16 && channels % 8 == 0;
 }
 
-/* What copies of the results will cost, each in a launch of its own. An output of the engine is row-major, and is
- * copied from another order. A row-major result that wants its channels last is copied for the convolution that reads
- * it. */
+/* The time of copies of the results, each with a launch of its own. An output of the engine is row-major and is copied
+ * from any other order. A row-major result whose reader is a convolution with channels last is copied for that
+ * convolution. */
 static double output_copies_ns(lowering *l, const work *w, const work_trial *t)
 {
     const double launch_ns = l->o->backend->copy ? 1500 : 0;
@@ -250,7 +250,8 @@ static double output_copies_ns(lowering *l, const work *w, const work_trial *t)
     return ns;
 }
 
-/* Images of codes, and sums of codes, lie as images of floats do: kernels want them so. */
+/* Does the mode apply? Images of codes and of sums of codes have the layout of float images, because their kernels
+ * expect it. */
 static bool mode_applies(const work *w, work_mode m)
 {
     if (m == MODE_WISH) return w->count_out && w->out[0].has_wish;
