@@ -40,7 +40,8 @@ static sinter_status promises(build_base *b, onnx_import_options *options)
     return SINTER_OK;
 }
 
-/* Only whole numbers index tables. The graph says most of them before it is rewritten. */
+/* Finds the range of values of each integer input that indexes a table. Runs before rewrites, when the graph shows most
+ * of the tables. */
 static sinter_status input_values(build_base *b)
 {
     const ir_region *main = ir_region_at(b->g, IR_MAIN);
@@ -58,9 +59,9 @@ static bool is_replaceable(const sinter_build_options *o, const char *name)
     return !o->replaceable_count;
 }
 
-/* Nothing may look at the values of weights that are going to be replaced: initializers of several elements that import
- * did not have to read, and what it folded of them. Lists of integers are sizes and axes. A weight that cannot be
- * replaced is a constant like any other. */
+/* Marks the weights that may be replaced later, so that no pass uses their values: initializers of several elements
+ * that the import did not have to read, and constants folded from them. Lists of integers are sizes and axes and are
+ * not marked. A weight that cannot be replaced is an ordinary constant. */
 static sinter_status open_weights(ir_graph *g, const sinter_build_options *o)
 {
     TRY(ir_look_back(g));

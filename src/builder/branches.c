@@ -164,7 +164,7 @@ sinter_status branches_measure(env *e, const tune_options *o, const device_optio
                                tune_result *t, branches_work *work, uint32_t profiles)
 {
     engine *g = NULL;
-    device_options trusting = *wanted; /* it is the code that was measured a moment ago */
+    device_options trusting = *wanted; /* the code was measured just now */
     trusting.trusts_code = true;
     sinter_status s = engine_open(e, bytes, size, o->backend, &trusting, 0, &g, e->error);
     for (uint32_t i = 0; i < profiles && s == SINTER_OK; i++)

@@ -34,9 +34,9 @@ typedef struct budget {
     arena a;
     view want[SAMPLES_MAX][OUTPUTS_MAX];
     double limit, worst;
-    uint32_t compared; /* outputs of the first run that others are compared with */
-    bool is_wanted;    /* outputs are kept as what is wanted, else compared with that */
-    uint32_t given;    /* INT8 where the caller gave its ranges and no samples: it is part of what is wanted */
+    uint32_t compared; /* outputs of the first run, the reference */
+    bool is_wanted;    /* true: keeps outputs as reference; false: compares with them */
+    uint32_t given;    /* INT8 where the caller gave ranges but no samples: then the reference has it too */
 } budget;
 
 /* ---- one run ---- */
@@ -78,7 +78,7 @@ static sinter_status see(void *user, uint32_t sample, uint32_t output, uint32_t 
     return SINTER_OK;
 }
 
-/* How far the outputs move by such a lowering. */
+/* The change of the outputs that a lowering causes. */
 static sinter_status spend(budget *b, uint32_t allow, build_lowering *l, double *out)
 {
     sinter_error why;
@@ -95,7 +95,7 @@ typedef struct range {
     double spent;
 } range;
 
-/* The distance with only [first, end) of a choice lowered, and those that are kept left alone. */
+/* The change of the outputs if only the ops [first, end) of a choice are lowered, without those that are kept. */
 static sinter_status spend_part(budget *b, uint32_t allow, build_lowering *l, build_choice *which, range *r)
 {
     const build_choice all = *which;
@@ -110,7 +110,7 @@ static sinter_status spend_part(budget *b, uint32_t allow, build_lowering *l, bu
     return s;
 }
 
-/* Errors of parts add up in squares, more or less: what an op costs is its share of that. */
+/* The cost of one op. Errors of parts add up roughly in squares, so each op gets its share of the square. */
 static double price(const range *r)
 {
     return r->spent * r->spent / (r->end - r->first);
@@ -132,7 +132,7 @@ static sinter_status measure(budget *b, uint32_t allow, build_lowering *l, build
     return SINTER_OK;
 }
 
-/* Parts that are the smaller the more they spend. */
+/* Divides a choice into parts. A part with a larger error is divided further. */
 static sinter_status divide(budget *b, uint32_t allow, build_lowering *l, build_choice *which, range *part,
                             uint32_t *parts)
 {
@@ -154,7 +154,7 @@ static sinter_status divide(budget *b, uint32_t allow, build_lowering *l, build_
     return SINTER_OK;
 }
 
-/* Lowers these parts alone, and of them what is faster lowered. */
+/* Lowers only these parts, and in them only the ops that are faster. */
 static void take(build_choice *which, const range *part, uint32_t parts)
 {
     memset(which->is_kept, 1, which->size);
@@ -163,7 +163,7 @@ static void take(build_choice *which, const range *part, uint32_t parts)
     for (uint32_t i = 0; g && i < which->size && i < g->count; i++) which->is_kept[i] |= g->is_slow[i];
 }
 
-/* As many of the cheapest parts as stay within the limit together; by halving. */
+/* Finds by halving how many of the cheapest parts stay within the limit together. */
 static sinter_status search(budget *b, uint32_t allow, build_lowering *l, build_choice *which)
 {
     range part[PARTS_MAX];
@@ -188,7 +188,7 @@ static sinter_status search(budget *b, uint32_t allow, build_lowering *l, build_
 
 /* ---- the verdict ---- */
 
-/* How far the outputs move by the last bit of inputs, and by a rounding of sums of integers. */
+/* Raises the limit to the change that the last bit of the inputs causes, or a rounding of integer sums. */
 static sinter_status raise_limit(budget *b, build_lowering *l)
 {
     build_lowering as_floats = { .is_trial = true, .moved = -1 },
@@ -246,7 +246,7 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
     }
     if (s == SINTER_OK && (allow & SINTER_ALLOW_INT8) && !b->given)
         s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
-    /* What stands between integers, and so what gains, is another matter where some products are none. */
+    /* Which ops lie between integers, and so which ops gain, changes if some products stay in floats. */
     const bool is_other = l->quantize.is_cut && l->narrow.gains;
     if (s == SINTER_OK && is_other) {
         l->is_trial = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.c - the way through, on one page: what all builds of a model have in common (begin.c), the rest of the passes
- * (opt/pipeline.c), then for each profile tune and plan, then write. */
+/* builder.c - all steps of a build on one page: the part that all builds of a model share (begin.c), the other passes
+ * (opt/pipeline.c), tuning and planning of each profile, and writing. */
 #include "builder/builder.h"
 
 #include "base/options.h"
@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-/* Larger results whose size data decides live in buffers that grow instead of in the slab. */
+/* Results with a data-dependent size above late_item_max, and all others above slab_item_max, live in growing buffers
+ * outside the slab. */
 static const uint64_t slab_item_max = (uint64_t)1 << 34, late_item_max = (uint64_t)1 << 24;
 
 typedef struct builder {
@@ -89,7 +90,7 @@ static tune_options tuning(builder *b)
                            .user = b->o->user };
 }
 
-/* What pays is asked at the first profile's sizes. */
+/* Asks the device which products are faster in 8 bits, at the sizes of the first profile. */
 static sinter_status ask_quantize(builder *b)
 {
     build_asking *x = b->lowering->asking;
@@ -116,7 +117,7 @@ static sinter_status ask_narrow(builder *b)
                              x->narrow);
 }
 
-/* Taps of a trial or a calibration, or the products that are quantised. */
+/* Adds the taps of a trial or a calibration, or quantises products. */
 static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
 {
     build_lowering *l = b->lowering;
@@ -145,8 +146,8 @@ static sinter_status narrow(builder *b, bool *is_changed)
     return ir_sweep(b->g);
 }
 
-/* The ranges that symbols have, and those of the first profile. The graph is for all profiles: only kernels are asked
- * at the sizes of the first. */
+/* Copies of the symbols' ranges: their own, and those of the first profile. The graph serves all profiles; only kernels
+ * are asked at the sizes of the first. */
 static sinter_status first_ranges(builder *b, dim_symbol **own, dim_symbol **first)
 {
     const uint32_t count = dim_symbol_count(b->g->dims);
@@ -160,7 +161,7 @@ static sinter_status first_ranges(builder *b, dim_symbol **own, dim_symbol **fir
     return SINTER_OK;
 }
 
-/* Behind the types: what decides those counts ops. */
+/* Runs after the types are lowered, because the marks that decide the types count ops. */
 static sinter_status lower(builder *b, bool *is_changed)
 {
     if (b->lowering->asking) return ask_narrow(b);
@@ -178,7 +179,7 @@ static sinter_status at_point(void *user, opt_point point, opt_state *s, bool *i
     return point == OPT_QUANTIZE ? quantize(b, s, is_changed) : lower(b, is_changed);
 }
 
-/* Groups that are one op where the device has a kernel for it. */
+/* Joins groups into one op where the device has a kernel for it. */
 static sinter_status join(builder *b)
 {
     const tune_options options = tuning(b);
@@ -187,7 +188,8 @@ static sinter_status join(builder *b)
     TRY(first_ranges(b, &own, &first));
     for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &first[i]);
     sinter_status s = tune_join(b->e, b->g, &options, TUNE_JOIN_EXCITES);
-    /* Kernels normalise and append few rows. With several profiles, the ranges of all of them say how many. */
+    /* Joined kernels accept few rows only. With several profiles, the number of rows follows from the ranges of all of
+     * them. */
     for (uint32_t i = 0; i < count && b->o->profile_count > 1; i++) dim_symbol_set(b->g->dims, i, &own[i]);
     if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_NORMS);
     if (s == SINTER_OK) s = tune_join(b->e, b->g, &options, TUNE_JOIN_APPENDS);
@@ -195,7 +197,7 @@ static sinter_status join(builder *b)
     return s;
 }
 
-/* The passes behind those of the base. Who asks what a type gains stops where types are lowered. */
+/* Runs the passes behind those of the base. A build that only asks which types gain ends where types are lowered. */
 static sinter_status optimize(builder *b)
 {
     TRY(report(b, "optimise", 0));
@@ -212,8 +214,8 @@ static sinter_status optimize(builder *b)
     return b->lowering->asking || !b->backend->copy ? SINTER_OK : join(b);
 }
 
-/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
- * high. */
+/* Keeps storages with data-dependent sizes out of the slab above a smaller limit, because their bounds are often far
+ * too high. */
 static void grow_late(builder *b, plan *p)
 {
     for (uint32_t i = 1; i < p->storage.count; i++) {
@@ -252,7 +254,7 @@ static sinter_status add_code(void *user, const uint8_t key[32], const void *byt
     return engine_writer_code(&b->out.w, key, bytes, size);
 }
 
-/* The compiled kernels of all profiles, for whoever trusts the file. */
+/* Writes the compiled kernels of all profiles, for a caller who trusts the file. */
 static sinter_status write_code(builder *b)
 {
     uint32_t count = 0, most = 0;
@@ -289,8 +291,8 @@ static sinter_status decide_orders(builder *b, branches_work *work)
     return SINTER_OK;
 }
 
-/* What the timing cache says of tactics in whole programs, and of orders. The tactics depend on the order. A model
- * whose engine and weights do not both fit into half of the memory is not tried. */
+/* Applies what the timing cache knows of tactics in whole programs, and of orders of steps. The best tactics depend on
+ * the order. A model whose engine and weights together exceed half of the memory is not measured. */
 static sinter_status decide(builder *b, branches_work *work, bool *is_open)
 {
     const tune_options options = tuning(b);
@@ -377,7 +379,7 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
     return x->w.failed || is_short ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
 }
 
-/* Gives up the graph, the plans and the records. Checking the finished bytes needs as much memory again. */
+/* Frees the graph, the plans and the records, because checking the finished bytes needs as much memory again. */
 static void release_work(builder *b)
 {
     if (b->out.e) engine_writer_deinit(&b->out.w);
@@ -387,7 +389,7 @@ static void release_work(builder *b)
     arena_deinit(&b->a);
 }
 
-/* What the file has is given up, so that both together take the room of one. */
+/* Frees a weight that the file has by now, so that file and weights together need the memory of one. */
 static void release_weight(void *user, const void *bytes, size_t size)
 {
     builder *b = user;
@@ -417,7 +419,7 @@ static sinter_status fill_code(builder *b, bool is_wanted)
     return s;
 }
 
-/* An engine in memory, whose programs are timed. Where that changes steps, it is written once more. */
+/* Writes an engine into memory and times its programs. If the times change steps, the engine is written again. */
 static sinter_status fill_measured(builder *b, const device_options *wanted, const char *name, branches_work *work,
                                    os_output *to)
 {
@@ -523,7 +525,8 @@ sinter_status build_once(env *e, build_base *base, const sinter_build_options *o
     return s;
 }
 
-/* Layers that have to be in 8 bits need the permission: ranges come with it. */
+/* Refuses a model that requires layers in 8 bits if the options do not permit 8 bits: the ranges come with that
+ * permission. */
 static sinter_status demands_check(env *e, const build_base *base, const sinter_build_options *o)
 {
     const bool is_free = (o->allow & SINTER_ALLOW_INT8) || build_is_reference(o);

@@ -33,11 +33,12 @@ sinter_status emit_shared(emit *x);
 sinter_status emit_ranges(emit *x);
 sinter_status emit_profile(emit *x, const tune_result *t);
 sinter_status emit_decided(emit *x);
-/* Changes that of a profile which was written. */
+/* Changes the order of a profile that was written already. */
 void emit_order(emit *x, uint32_t index, program_order order);
 sinter_status emit_notes(emit *x, const engine_notes *notes, const engine_detail_record *detail); /* NULL: all */
 
-/* Is what was built what loading takes, under the same limits? is_mapped: pages of bytes are given up once read. */
+/* Loads the built engine as a check, under the same limits as a caller's load. is_mapped: pages of the bytes are given
+ * up once they are read. */
 sinter_status emit_check(env *e, const backend *k, device *d, const uint8_t *bytes, size_t size, bool is_mapped);
 
 #endif

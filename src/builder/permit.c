@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* permit.c - what is lowered of what may be: what the device does faster (tune/gains.c), as far as the outputs stay
- * within the budget (budget.c). What gains nothing is not calibrated and not compared either. */
+/* permit.c - decides which of the permitted ops are lowered: those that are faster on the device (tune/gains.c), as far
+ * as the outputs stay within the budget (budget.c). Ops that gain nothing are not calibrated and not compared. */
 #include "base/options.h"
 #include "base/os.h"
 #include "builder/builder.h"
@@ -87,7 +87,7 @@ static sinter_status choose(env *e, build_choice *c, const tune_gains *g)
     return SINTER_OK;
 }
 
-/* Data that nothing will be run on is to fit all the same. */
+/* Checks samples even if no run is going to use them. */
 sinter_status build_check_samples(env *e, const ir_graph *g, const sinter_build_options *o)
 {
     const ir_region *main = ir_region_at(g, IR_MAIN);
@@ -116,7 +116,7 @@ static sinter_status ask(env *e, const sinter_build_options *o, build_lowering *
     x->quantize = ARENA_NEW(&l->target->a, tune_gains, 1);
     x->narrow = ARENA_NEW(&l->target->a, tune_gains, 1);
     if (!x->quantize || !x->narrow) return FAIL_MEMORY(e, "prices");
-    /* Its time is a part of what looking at types takes. */
+    /* Its time counts as a part of choosing types. */
     sinter_build_options own = *o;
     own.report = NULL;
     l->asking = x;
@@ -138,7 +138,7 @@ static bool may_gain(const build_choice *c)
     return !c->gains || c->gains->lowered;
 }
 
-/* Ranges that nobody gave: those of the least error. */
+/* Measures the missing ranges, by the method of least error. */
 static sinter_status calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l)
 {
     sinter_calibrate_options how = SINTER_CALIBRATE_OPTIONS;
@@ -183,7 +183,7 @@ uint32_t build_quantized(const build_lowering *l)
     return count;
 }
 
-/* What was allowed, and what came of it. */
+/* Text of the permissions and their result. */
 const char *build_permit_text(arena *a, const sinter_build_options *o, const build_lowering *l)
 {
     if (build_is_reference(o) || !o->allow) return "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiles.c - ranges belong to symbols: a range for an input's axis narrows the symbol that the axis is.
+/* profiles.c - ranges belong to symbols: a range for an axis of an input narrows the symbol of that axis.
  *
- * The graph is imported and optimised once, for the union of all profiles; each profile then has its own kernels and
+ * The graph is imported and optimised once, for the union of all profiles. Each profile then gets its own kernels and
  * memory. */
 #include "builder/profiles.h"
 
@@ -35,7 +35,7 @@ static sinter_status merge(env *e, onnx_input_shape *to, const sinter_shape_rang
     return SINTER_OK;
 }
 
-/* How many bytes a text may have, and a map entries, where no profile says it: at least, usually, at most. */
+/* The number of bytes of a text, and of entries of a map, where no profile says it: least, usual, most. */
 enum { PARTS_LEAST = 1, PARTS_USUAL = 32, PARTS_MOST = 256 };
 
 static bool counts_parts(const onnx_value_info *v, uint32_t axis)
@@ -50,7 +50,7 @@ static void set_range(onnx_input_shape *s, uint32_t axis, int64_t least, int64_t
     s->max[axis] = most;
 }
 
-/* A shape that a profile gives text as the model knows it lacks the width. */
+/* Adds the width to a profile's shape of a text input. The shape has no width, because the model's shape has none. */
 static void add_width(const onnx_value_info *v, onnx_input_shape *s)
 {
     if (v->part == ONNX_TEXT && v->has_shape && v->rank == s->rank + 1)
@@ -83,7 +83,7 @@ static bool is_state(const sinter_build_options *o, const char *input)
     return false;
 }
 
-/* A free axis that only states have is how many rows they hold. */
+/* Is this free axis the number of rows of states? Yes if no other input has it. */
 static bool is_row_axis(const onnx_model *m, const sinter_build_options *o, const onnx_dim *d)
 {
     if (d->has_value) return false;
@@ -96,7 +96,8 @@ static bool is_row_axis(const onnx_model *m, const sinter_build_options *o, cons
     return true;
 }
 
-/* Sizes that follow from others have no ranges of their own, and rows begin with none. */
+/* Sets the ranges of states' axes. Sizes that follow from other sizes have no range of their own, and the number of
+ * rows begins at 0. */
 static void range_states(const onnx_model *m, const sinter_build_options *o, const onnx_value_info *v,
                          onnx_input_shape *s)
 {

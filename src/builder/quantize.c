@@ -7,7 +7,7 @@
 #include "builder/simplify.h"
 #include "tune/tune.h"
 
-/* Why a product stays as it is; NULL: it is quantised. */
+/* Why a product is not quantised; NULL: it is. */
 static const char *refusal(const sinter_quantize_options *o, const tune_product *p, double range)
 {
     if (o->chosen && !o->chosen(o->user, p->op, p->node)) return "it was not chosen";

@@ -35,8 +35,8 @@ void histogram_count(histogram *h, const float *at, int64_t count)
 
 /* ---- least squared error ---- */
 
-/* What is cut off, against steps that grow with the range. It is what the budget measures, and it keeps rare large
- * numbers that carry much. Zeros are exact with any range and do not count. */
+/* The range with the least error: numbers that are cut off against larger steps. The budget measures the same error.
+ * Rare large numbers that matter stay inside the range. Zeros are exact with any range and do not count. */
 static double least_error(const histogram *h)
 {
     enum { STEPS = 256 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranges.h - how far 8 bits are to reach: a histogram of a tensor's magnitudes, and the methods that choose a range. */
+/* ranges.h - chooses the largest magnitude that 8 bits represent: a histogram of a tensor's magnitudes, and the
+ * methods. */
 #ifndef BUILD_RANGES_H
 #define BUILD_RANGES_H
 

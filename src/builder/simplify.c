@@ -69,7 +69,8 @@ static void counts_tell(counts *c, const sinter_simplify_options *o)
 
 /* ---- what is read and written ---- */
 
-/* Text and sequences are tensors of numbers in here: the model that is written would have other inputs and outputs. */
+/* Refuses inputs and outputs that are text or sequences. The library stores them as tensors of numbers, so the written
+ * model would have other inputs and outputs. */
 static sinter_status check_faces(env *e, const onnx_values *list, const char *what)
 {
     for (uint32_t i = 0; i < list->count; i++)

@@ -13,8 +13,8 @@ typedef struct source {
 
 /* SHA-256 of the model. Reading it once for that leaves none of its pages in memory. */
 void source_digest(const source *s, uint8_t digest[32]);
-/* These bytes are not wanted soon: where they lie in a mapped file (`user` is a source), their pages are given up, so
- * that what is mapped and what was made of it are not both in memory. */
+/* Gives up the pages of bytes that are not needed soon, if the bytes are in a mapped file (`user` is a source). So the
+ * mapping and the data made from it are not both in memory. */
 void source_forget(void *user, const void *at, size_t size);
 
 #endif

@@ -72,7 +72,7 @@ static bool is_in(const ir_value_id *list, uint32_t count, ir_value_id v)
     return false;
 }
 
-/* Those of `last` go behind the others, in their order. */
+/* Moves the values in `last` behind the others; the order within both groups stays. */
 static void move_back(ir_value_list *list, const ir_value_id *last, uint32_t count)
 {
     uint32_t kept = 0;

@@ -12,7 +12,7 @@ bool swaps_on_device(const plan_step *s)
     return s->kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE;
 }
 
-/* A kernel whose time the length of a state decides gets no other: the state is empty here. */
+/* Is the step's time independent of a state's length? Else it is not swapped: the state is empty in the measurement. */
 static bool may_swap(const plan_step *s)
 {
     const problem *p = s->problem;
@@ -31,7 +31,7 @@ choice swaps_now(const plan_step *s)
     return own;
 }
 
-/* The choice with the kernel behind it let in at all the times that there are, its own among them, soonest first. */
+/* Lists the choice with each possible start time of the next kernel, its own included, earliest first. */
 uint32_t swaps_let_in(const tune_result *t, const plan_step *s, const choice *c, choice list[LET_INS])
 {
     tactic_sink sink = { .count = 0 };

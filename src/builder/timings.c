@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Whatever is at the path and is no timing cache stays. That the cache cannot be written is no failure. */
+/* Refuses a path that holds something else than a timing cache, and leaves it alone. A cache that cannot be written is
+ * not an error. */
 sinter_status build_timings_check(env *e, const char *path)
 {
     sinter_error found = { 0 }, *error = e->error;
@@ -17,7 +18,8 @@ sinter_status build_timings_check(env *e, const char *path)
     return s;
 }
 
-/* A timing cache that cannot be written costs the next build time, and this one nothing: the report says why. */
+/* Writes the timing cache. If that fails, the build does not fail: the report says why, and the next build measures
+ * again. */
 sinter_status build_timings_keep(env *e, timing_cache *cache, const sinter_build_options *o,
                                  sinter_build_report *report)
 {

@@ -46,7 +46,7 @@ static void fill(view *v, uint32_t seed, const sinter_io *io)
 
 /* ---- one run ---- */
 
-/* What a sample has for an input; what is promised of it wins. */
+/* The sample's tensor for an input. A value that the caller promises goes before it. */
 static const sinter_tensor *sampled(const trial *t, uint32_t sample, const char *name)
 {
     for (uint32_t i = 0; i < t->o.value_count; i++)
@@ -127,7 +127,8 @@ static sinter_status set_inputs(const trial *t, uint32_t sample, arena *a, conte
     return SINTER_OK;
 }
 
-/* Float outputs whose sizes the inputs decide: what data decides may differ for good reasons. */
+/* Is the output compared? Only floats whose sizes follow from the inputs. Outputs with data-dependent sizes may differ
+ * for good reasons. */
 static bool is_compared(const engine *g, uint32_t output)
 {
     const engine_io *io = &g->io[g->input_count + output];
@@ -136,7 +137,7 @@ static bool is_compared(const engine *g, uint32_t output)
     return is;
 }
 
-/* What a state adds shows in the runs behind the first, which has appended `rows`. */
+/* Is there room for another run? The effect of a state shows in the second run; the first appended `rows`. */
 static bool has_room(const context *c, int64_t rows)
 {
     return c->has_state && (!c->g->state || c->rows + rows <= (int64_t)c->g->state->capacity);
@@ -147,7 +148,7 @@ static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see s
     context *c = NULL;
     TRY(context_create(g, &(context_options){ .is_lazy = true }, &c, t->e->error));
     sinter_error *const own = c->e.error;
-    c->e.error = t->e->error; /* what a run has to say is said of the build */
+    c->e.error = t->e->error; /* errors of a run are errors of the build */
     arena a;
     arena_init(&a, t->e);
     sinter_status s = set_inputs(t, sample, &a, c);
@@ -169,8 +170,8 @@ static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see s
     return t->o.sample_count ? NOTE(t->e, s, "running sample %u", sample) : s;
 }
 
-/* Images of a batch differ as images do: a few say as much as many, and cost less. Where all inputs begin with the same
- * large dim it is taken for a batch; should that be wrong, the model refuses it. */
+/* Makes the batch smaller: a few images test as much as many, in less time. Where all inputs begin with the same large
+ * dim, it is taken for the batch. If that is wrong, the model refuses the smaller size. */
 static sinter_status shrink_batch(trial *t)
 {
     const sinter_profile *p = t->o.profile;
@@ -259,7 +260,8 @@ static void add_others(const sinter_build_options *o, sinter_shape_range *list, 
     }
 }
 
-/* Samples may have other shapes than the engine: single images, say, where it is to take batches. */
+/* Fits the trial's profile to the samples. They may have other shapes than the engine: single images where the engine
+ * takes batches, for example. */
 static sinter_status fit_samples(trial *t)
 {
     const sinter_build_options *o = &t->o;
@@ -330,7 +332,7 @@ sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, tria
 {
     t->o.allow = allow;
     if (t->builds++ || !t->profile) return build_and_run(t, lowering, see, user);
-    /* The first run at the small batch: what fails there is tried at the caller's. */
+    /* Tries the small batch first. If that fails, the caller's batch is used. */
     sinter_error quiet = { 0 }, *const error = t->e->error;
     t->e->error = &quiet;
     const sinter_status s = build_and_run(t, lowering, see, user);

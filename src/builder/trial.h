@@ -12,13 +12,13 @@ typedef struct trial {
     env                 *e;
     const build_model   *m;
     const sinter_build_options *asked;  /* the caller's */
-    sinter_build_options o;             /* of the CPU's builds; .sample: what is run, none: one run on seeded inputs */
+    sinter_build_options o;             /* of the CPU's builds; .sample: the inputs; none: one run on seeded inputs */
     uint32_t             samples;       /* runs of an engine in a pass, at least one */
     uint32_t             passes, pass;  /* how often an engine runs all samples, and which time it is */
     const char          *phase;         /* of progress */
-    double               jitter;        /* inputs that are floats are moved by such a share of themselves */
+    double               jitter;        /* float inputs are changed by this share of themselves */
     uint32_t             builds;
-    build_base          *base;          /* what they begin with; NULL: none was built */
+    build_base          *base;          /* the base of all builds; NULL: none was made */
     const sinter_profile *profile;      /* the caller's, where a smaller one is tried */
     arena                a;
 } trial;
@@ -33,11 +33,11 @@ sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_bu
 void          trial_deinit(trial *t);
 /* Builds with these permissions and runs each sample `passes` times, in order. */
 sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user);
-/* The same, but a model that refuses its inputs is no failure: `why` says what it refused, else its length is 0. */
+/* The same, but a model that refuses its inputs is no failure: `why` gets its message, or stays empty. */
 sinter_status trial_try(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
                         sinter_error *why);
-/* The first one, of the model as it is: as trial_try where all numbers are seeded, else as trial_run, since samples and
- * promised values that do not fit are the caller's mistake. */
+/* The first trial, of the unlowered model. If all inputs are seeded, a refusal is no failure (trial_try). Samples and
+ * promised values that do not fit are the caller's mistake (trial_run). */
 sinter_status trial_first(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user,
                           sinter_error *why);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apart.c - which storages may share bytes where steps that do not need each other run at the same time.
+/* apart.c - decides which storages may share bytes where independent steps run at the same time.
  *
- * If memory is used again as soon as its last reader's position has passed, nearly every step has to wait for the one
- * before it, branch or not. Here bytes go from one storage to another only where all that touch the first have ended
- * before anything that writes the second can start, by the values that they hand on. Only main's own storages are
- * looked at: regions are called one after the other. */
+ * If a storage's bytes are used again as soon as its last reader's position has passed, nearly every step has to wait
+ * for the one before it. Here two storages share bytes only if all steps that touch the first have ended, by data
+ * dependencies, before any step that writes the second can start. Only storages of the main region are considered:
+ * other regions run one after the other. */
 #include "plan/apart.h"
 
 #include "core/storage.h"
@@ -12,7 +12,7 @@
 /* Sets of steps of main, by position in it. */
 typedef struct use {
     uint64_t *touch, *write;
-    uint64_t *before; /* those that have ended when its writers start */
+    uint64_t *before; /* steps that have ended when its writers start */
     bool is_written, is_elsewhere;
 } use;
 
@@ -32,7 +32,7 @@ static void meet(uint64_t *to, const uint64_t *from, uint32_t words)
     for (uint32_t i = 0; i < words; i++) to[i] &= from[i];
 }
 
-/* Adds all of a set to what has ended, and what ended before them. */
+/* Adds the steps of a set, and all steps that ended before them, to the ended steps. */
 static void wait_for(uint64_t *mine, const uint64_t *set, const uint64_t *ended, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
@@ -53,7 +53,7 @@ static void put(uint64_t *set, uint32_t i)
     set[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-/* Storages that steps of other regions, or their callers, touch. */
+/* Marks the storages that steps of other regions, or their callers, touch. */
 static void mark_elsewhere(const plan *p, use *u)
 {
     for (uint32_t r = 1; r < p->region.count; r++) {

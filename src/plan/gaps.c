@@ -92,7 +92,7 @@ uint64_t gaps_take(gaps *g, uint64_t size)
         else if (n->size >= size) break;
         else n = n->right;
     }
-    if (!n || n->size < size) return 0; /* 2^63 bytes are taken, or there was no memory */
+    if (!n || n->size < size) return 0; /* 2^63 bytes are taken, or memory ran out */
     const uint64_t at = n->at, left = n->size - size;
     gap *before, *others;
     split(g->root, at, &before, &others);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many pairs are looked at: all of about 3000 storages, and 64 for each storage of more. */
+/* The number of pairs that are compared: all pairs of about 3000 storages, and 64 for each storage beyond. */
 enum { PAIRS_FREE = 1 << 22, PAIRS_EACH = 64 };
 
 typedef struct slot {
@@ -46,7 +46,8 @@ typedef struct entry {
     uint32_t slot, next; /* next: 1 + index; 0: the last */
 } entry;
 
-/* Placed slots: in a tree over time, at the nodes that together are their lives, and by their first position. */
+/* Index of the placed slots: each slot is listed at the tree nodes that together cover its lifetime, and at its first
+ * position. */
 typedef struct timeline {
     arena *a;
     uint32_t leaves;       /* a power of two */
@@ -258,7 +259,7 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
     return check_size(e, p);
 }
 
-/* Memory that is in no cache costs more than branches gain. */
+/* Is a larger slab worth it? Memory outside the cache costs more than branches gain. */
 static bool is_worth(uint64_t size, uint64_t least)
 {
     static const uint64_t always = (uint64_t)16 << 20;

@@ -32,7 +32,7 @@ typedef struct plan_value {
     uint32_t     rank;
     dim          dim[SINTER_RANK_MAX], stride[SINTER_RANK_MAX], offset;   /* elements */
     uint32_t     storage;
-    bool         is_old;            /* on a state: what it was before the run */
+    bool         is_old;            /* of a state: its value before the run */
 } plan_value;
 
 typedef struct plan_step {
@@ -45,7 +45,8 @@ typedef struct plan_step {
     const dim      *dim_at;         /* the op's DIMS attributes, one list after the other */
     uint32_t        region[2];
     uint32_t        first, last;    /* positions: last covers the regions called */
-    /* out[0] may lie where an input from this one on lies, if that is seen alike and dies here; UINT32_MAX: never */
+    /* out[0] may share memory with an input of this index or above, if that input has the same view and is not read
+     * later; UINT32_MAX: never */
     uint32_t        in_place_from;
     const char     *name;           /* model nodes that it came from, for people */
 } plan_step;
@@ -80,13 +81,14 @@ uint32_t      plan_value_dense(plan *p, storage_kind kind, const char *name, sin
 /* Fills positions and lifetimes, walking regions where they are called. A storage that a body touches but did not make
  * lives to the end of the call. */
 sinter_status plan_lifetimes(env *e, plan *p);
-/* Results move into inputs that die where they are made, where the kernel permits it. After plan_lifetimes. */
+/* Places results into the memory of inputs that the same step reads last, where the kernel permits it. After
+ * plan_lifetimes. */
 void          plan_in_place(plan *p);
 /* Gives every slab storage its offset: no two that live together overlap, all aligned to PLAN_ALIGN. Sets slab_size.
  * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: n log n in storages. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);
-/* The same where bytes are used again only if no branch has to wait for that, as long as the slab grows little or is
- * small; else as plan_offsets. */
+/* The same, but reuses bytes only where no independent branch has to wait for that. Falls back to plan_offsets if the
+ * slab would grow too much and is not small. */
 sinter_status plan_offsets_apart(env *e, plan *p, uint64_t limit);
 /* The peak of live bytes on the device: no plan can be smaller. For reports and tests. */
 uint64_t      plan_lower_bound(const plan *p, arena *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_memory.c - the arrays of a plan, lifetimes of storages, and results that lie where an input dies.
+/* plan_memory.c - the arrays of a plan, the lifetimes of storages, and results that take the memory of an input.
  *
- * Steps get positions in the order in which they run, bodies of regions where they are called. */
+ * Steps get positions in execution order; the body of a region gets its positions where it is called. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -162,7 +162,7 @@ static bool same_view(const plan_value *a, const plan_value *b)
            memcmp(a->stride, b->stride, a->rank * sizeof(dim)) == 0;
 }
 
-/* Storages that have become one: by storage, the one that it has gone into, or itself. */
+/* Merged storages: for each storage, the one that it was merged into, or itself. */
 typedef struct merging {
     plan *p;
     uint32_t *into;
@@ -183,7 +183,8 @@ static void merge(merging *m, uint32_t from, uint32_t to)
     f->kind = STORAGE_NONE;
 }
 
-/* Every other operand in that storage would be overwritten while it is read, unless it too is seen as the result is. */
+/* Does the step read the storage through another operand? The write would overwrite it while it is read, unless the
+ * operand has the same view as the result. */
 static bool is_read_otherwise(const merging *m, const plan_step *s, uint32_t storage, const plan_value *out)
 {
     for (uint32_t i = 0; i < s->count_in; i++)
