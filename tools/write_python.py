@@ -211,8 +211,8 @@ class Headers:
         body = "\n".join(re.sub(r"^ \* ?", "", line) for line in body.split("\n")).strip()
         return "" if body.startswith(("X(", "SPDX", "----")) else body
 
-    def number_macros(self):
-        return {n: int(v) for n, v in re.findall(r"^#define (SINTER_\w+) (\d+)$", self.raw, re.M)}
+    def value_macros(self):
+        return dict(re.findall(r'^#define (SINTER_\w+) (\d+|"\w+")$', self.raw, re.M))
 
     def option_tables(self):
         """Rows of each SINTER_*_SCALARS: (field, kind, ctype, initial, most, words, text)."""
@@ -279,7 +279,7 @@ def write(h):
            "                    c_int8, c_int16, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint16, c_uint32, c_uint64,",
            "                    c_void_p)",
            "from enum import IntEnum", ""]
-    out += [f"{name[len('SINTER_'):]} = {value}" for name, value in h.number_macros().items()]
+    out += [f"{name[len('SINTER_'):]} = {value}" for name, value in h.value_macros().items()]
     named = {key for members in h.enums.values() for key in members}
     out += [f"{name[len('SINTER_'):]} = {value}" for name, value in h.constants.items() if name not in named]
     for kind, name in h.order:

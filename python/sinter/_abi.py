@@ -6,6 +6,8 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_d
                     c_void_p)
 from enum import IntEnum
 
+PLUGIN_NODE = "sinter_node_name"
+PLUGIN_ENTRY = "sinter_plugin_entry"
 VERSION_MAJOR = 0
 VERSION_MINOR = 1
 VERSION_PATCH = 0

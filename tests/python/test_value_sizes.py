@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import rig
-from onnx_bytes import data, ints, num
+from onnx_bytes import data
 from random_models import TYPES, initializer, integer, model, node, value
 from sinter import tensorrt as trt
 

@@ -7,6 +7,7 @@ import base64
 import json
 import threading
 
+from .._abi import PLUGIN_NODE
 from .._dtype import numpy
 from .._host_device import borrowed
 from .._plugin import Plugin, Plugins
@@ -18,7 +19,7 @@ from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTens
 from ._registry import NUMPY_TYPES, PluginField, PluginFieldCollection_, get_plugin_registry
 
 # Fields of a call: the plugin's bytes, the object of this process, the name of the layer.
-STATE, OBJECT, NODE = "sinter_serialized", "sinter_object", "sinter_node_name"
+STATE, OBJECT, NODE = "sinter_serialized", "sinter_object", PLUGIN_NODE
 
 
 def declared(kind):
