@@ -420,7 +420,8 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
     return vm_bind(e, &x->program, room, isa, program, out[0].rank, out[0].dim, order, true, in, out);
 }
 
-bool row_is_bias_and_clip(const problem *p, const view *in, const view *out, row_epilogue *x)
+/* Whether the epilogue is a bias of each channel (axis 1), relu or clip, or both in this order; fills these fields. */
+static bool is_bias_and_clip(const problem *p, const view *in, const view *out, row_epilogue *x)
 {
     chain c;
     x->has_clip = x->narrow_bias = x->narrow_residual = false;
@@ -502,6 +503,20 @@ sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view
     x->cols = rank ? out[0].dim[order[rank - 1]] : 1;
     x->rows = x->cols ? view_count(&out[0]) / x->cols : 0;
     return vm_bind(e, &x->program, room, isa, p->epilogue, rank, out[0].dim, order, true, in, out);
+}
+
+sinter_status row_after_bind_planes(env *e, const problem *p, isa_level isa, const view *in, const view *out,
+                                    row_after *x, void *room)
+{
+    row_epilogue end;
+    x->has_program = x->has_clip = false;
+    x->bias = 0;
+    x->lo = x->hi = 0;
+    if (!is_bias_and_clip(p, in, out, &end)) return row_after_bind(e, p, isa, in, out, x, room);
+    x->bias = end.bias;
+    x->has_clip = end.has_clip;
+    if (end.has_clip) x->lo = end.lo, x->hi = end.hi;
+    return SINTER_OK;
 }
 
 void row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end)

@@ -114,12 +114,17 @@ typedef struct row_after {
     bool       has_program;
     int64_t    rows, cols;
     vm_program program;
+    /* Of row_after_bind_planes, without a program: the input that is the bias, or 0, and the limits. */
+    bool       has_clip;
+    uint16_t   bias;
+    float      lo, hi;
 } row_after;
 const char   *row_after_reject(const problem *p);
 sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x,
                              void *room);
-/* Whether the epilogue is a bias of each channel (axis 1), relu or clip, or both in this order; fills these fields. */
-bool          row_is_bias_and_clip(const problem *p, const view *in, const view *out, row_epilogue *x);
+/* The same for loops that add a bias of each channel (axis 1) and clip: an epilogue of these alone needs no program. */
+sinter_status row_after_bind_planes(env *e, const problem *p, isa_level isa, const view *in, const view *out,
+                                    row_after *x, void *room);
 /* Elements [begin, end) in memory order; y: element 0. */
 void          row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end);
 void          row_after_all(const row_after *x, const kernel_run *k, float *y);

@@ -35,10 +35,7 @@ typedef struct record {
     int64_t group_in, group_out, columns; /* columns: of a chunk; 0: by bands */
     int64_t taps, at[TAPS];
     size_t scratch;
-    bool has_clip;
-    uint16_t bias; /* the input, or 0 */
-    float lo, hi;
-    row_after after; /* what the loops do not do */
+    row_after after; /* the epilogue: bias and clip in the loops, or a program behind them */
 } record;
 
 /* Whether each result reads one pixel, the one at its own place: planes may be seen as rows. */
@@ -190,17 +187,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->group_out = s->c_out / s->groups;
     r->scratch = scratch_of(p);
     r->taps = r->columns = 0;
-    r->has_clip = r->after.has_program = false;
-    r->bias = 0;
-    r->lo = r->hi = 0;
-    row_epilogue end;
-    if (row_is_bias_and_clip(p, in, out, &end)) {
-        r->bias = end.bias;
-        r->has_clip = end.has_clip;
-        if (end.has_clip) r->lo = end.lo, r->hi = end.hi;
-    } else {
-        TRY(row_after_bind(e, p, isa, in, out, &r->after, r + 1));
-    }
+    TRY(row_after_bind_planes(e, p, isa, in, out, &r->after, r + 1));
     if (!s->images || !s->out[0] || !s->out[1] || !s->out[2]) return SINTER_OK;
     if (is_pointwise(s)) {
         s->in[2] = s->out[2] = s->in[0] * s->in[1] * s->in[2];
@@ -238,9 +225,9 @@ static conv_planes planes_of(const job *j, int64_t image, int64_t group, int64_t
                           .outs = r->group_out,
                           .n = n,
                           .y_c = plane,
-                          .lo = r->lo,
-                          .hi = r->hi,
-                          .has_clip = r->has_clip };
+                          .lo = r->after.lo,
+                          .hi = r->after.hi,
+                          .has_clip = r->after.has_clip };
 }
 
 /* The epilogue's program over results [at, at + n) of each plane of a group. */
@@ -328,7 +315,7 @@ static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
     const conv_shape *s = &r->shape;
-    job j = { r, k, k->in[0], k->in[1], r->bias ? k->in[r->bias] : NULL, k->out[0] };
+    job j = { r, k, k->in[0], k->in[1], r->after.bias ? k->in[r->after.bias] : NULL, k->out[0] };
     if (!r->taps) return SINTER_OK;
     const int64_t places = r->columns ? (s->out[2] - 1) / r->columns + 1 : bands(r, 0) * bands(r, 1);
     row_parallel(k, s->images * s->groups * places, body, &j);

@@ -36,10 +36,7 @@ typedef struct record {
     plane_band band;
     int64_t multiplier, taps, at[TAPS];
     size_t scratch;
-    bool has_clip;
-    uint16_t bias; /* the input, or 0 */
-    float lo, hi;
-    row_after after; /* what the loops do not do */
+    row_after after; /* the epilogue: bias and clip in the loops, or a program behind them */
     isa_level isa;
     bool by_lanes;
     lanes_band lanes;
@@ -217,7 +214,7 @@ static void lanes_bind(record *r)
                    .pad = { 0, s->pad[2] },
                    .x_dim = { s->in[2] * r->lanes.planes, r->lanes.planes } },
         .ldy = r->lanes.planes,
-        .epilogue = { .clip = r->has_clip, .lo = r->lo, .hi = r->hi },
+        .epilogue = { .clip = r->after.has_clip, .lo = r->after.lo, .hi = r->after.hi },
     };
     const depthwise_shape *d = &r->params.shape;
     const int64_t step = depthwise_step(d, 1), width = (s->out[2] + step - 1) / step; /* of what shares inputs */
@@ -240,17 +237,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->by_lanes = is_by_lanes(t);
     const conv_shape *s = &r->shape;
     r->taps = 0;
-    r->has_clip = r->after.has_program = false;
-    r->bias = 0;
-    r->lo = r->hi = 0;
-    row_epilogue end;
-    if (row_is_bias_and_clip(p, in, out, &end)) {
-        r->bias = end.bias;
-        r->has_clip = end.has_clip;
-        if (end.has_clip) r->lo = end.lo, r->hi = end.hi;
-    } else {
-        TRY(row_after_bind(e, p, isa, in, out, &r->after, r + 1));
-    }
+    TRY(row_after_bind_planes(e, p, isa, in, out, &r->after, r + 1));
     if (!s->out[0] || !s->out[1] || !s->out[2]) return SINTER_OK;
     if (r->by_lanes) lanes_bind(r);
     r->band = plane_band_find(s, BAND);
@@ -288,9 +275,9 @@ static void run_band(const job *j, float *copy, int64_t plane, int64_t deep, int
                                  .n = s->out[2],
                                  .x_row = s->stride[1] * b->row,
                                  .bias = j->bias ? j->bias[c] : 0,
-                                 .lo = r->lo,
-                                 .hi = r->hi,
-                                 .has_clip = r->has_clip };
+                                 .lo = r->after.lo,
+                                 .hi = r->after.hi,
+                                 .has_clip = r->after.has_clip };
         r->set->filter(&f);
         if (b->out[1] * s->out[2] >= PART_RESULTS)
             row_after_part(&r->after, j->k, j->y, row * s->out[2], (row + rows) * s->out[2]);
@@ -374,7 +361,7 @@ static void lanes_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { r, k, k->in[0], k->in[1], r->bias ? k->in[r->bias] : NULL, k->out[0] };
+    job j = { r, k, k->in[0], k->in[1], r->after.bias ? k->in[r->after.bias] : NULL, k->out[0] };
     if (!r->taps) return SINTER_OK;
     if (r->by_lanes) {
         const int64_t plane = r->shape.out[1] * r->shape.out[2];

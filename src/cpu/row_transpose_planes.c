@@ -51,11 +51,8 @@ typedef struct record {
     int64_t at[TAPS];                        /* of each family */
     int64_t copied;                          /* floats of the copies, which chunks follow */
     size_t scratch;
-    bool is_direct; /* each result reads the pixel at its own u: all but the end of a band is read where it lies */
-    bool has_clip;
-    uint16_t bias; /* the input, or 0 */
-    float lo, hi;
-    row_after after; /* what the loops do not do */
+    bool is_direct;  /* each result reads the pixel at its own u: all but the end of a band is read where it lies */
+    row_after after; /* the epilogue: bias and clip in the loops, or a program behind them */
 } record;
 
 static int64_t classes_of(const conv_shape *s)
@@ -341,17 +338,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->outs = s->c_out / s->groups;
     r->copied = copy_max(p);
     r->scratch = scratch_of(p);
-    r->has_clip = r->after.has_program = false;
-    r->bias = 0;
-    r->lo = r->hi = 0;
-    row_epilogue end;
-    if (row_is_bias_and_clip(p, in, out, &end)) {
-        r->bias = end.bias;
-        r->has_clip = end.has_clip;
-        if (end.has_clip) r->lo = end.lo, r->hi = end.hi;
-    } else {
-        TRY(row_after_bind(e, p, isa, in, out, &r->after, r + 1));
-    }
+    TRY(row_after_bind_planes(e, p, isa, in, out, &r->after, r + 1));
     if (!s->images || !s->out[0] || !s->out[1] || !s->out[2]) {
         s->images = 0;
         return SINTER_OK;
@@ -409,9 +396,9 @@ static void run_chunk(const job *j, const float *x, int64_t x_c, int64_t group, 
                           .n = columns,
                           .x_c = x_c,
                           .y_c = r->chunk,
-                          .lo = r->lo,
-                          .hi = r->hi,
-                          .has_clip = r->has_clip };
+                          .lo = r->after.lo,
+                          .hi = r->after.hi,
+                          .has_clip = r->after.has_clip };
         r->set->conv(&c);
         w += outs * c.taps * r->channels;
         at += c.taps;
@@ -554,7 +541,7 @@ static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
     const conv_shape *s = &r->shape;
-    job j = { r, k, k->in[0], k->in[1], r->bias ? k->in[r->bias] : NULL, k->out[0] };
+    job j = { r, k, k->in[0], k->in[1], r->after.bias ? k->in[r->after.bias] : NULL, k->out[0] };
     if (!s->images) return SINTER_OK;
     row_parallel(k, s->images * s->groups * bands(r, 0) * bands(r, 1), body, &j);
     return SINTER_OK;

@@ -141,7 +141,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    const attrs_conv *a = attrs;
+    (void)attrs;
     const view *x = &in[0], *y = &out[0];
     if (x->dim[1] > 1 && x->stride[1] != 1)
         return FAIL(e, UNSUPPORTED,
@@ -151,20 +151,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     winograd_params *w = &r->params;
     w->isa = isa;
     w->tactic = tactic_of(t);
-    w->shape = (winograd_shape){ .images = x->dim[0],
-                                 .c_in = x->dim[1],
-                                 .c_out = y->dim[1],
-                                 .in = { 1, 1 },
-                                 .out = { 1, 1 },
-                                 .filter = { 1, 1 },
-                                 .x_image = x->stride[0] };
+    w->shape = shape_of(p, false);
+    w->shape.images = x->dim[0];
+    w->shape.c_in = x->dim[1];
+    w->shape.c_out = y->dim[1];
+    w->shape.x_image = x->stride[0];
     for (uint32_t i = 2, axis = 4u - x->rank; i < x->rank; i++, axis++) {
         w->shape.in[axis] = x->dim[i];
         w->shape.out[axis] = y->dim[i];
-        w->shape.filter[axis] = p->in[1].dim[i].max;
-        w->shape.pad[axis] = a->pad.at[i - 2];
         w->shape.x_dim[axis] = x->stride[i];
-        w->shape.dilation[axis] = a->dilation.at[i - 2];
     }
     TRY(row_pitch(e, y, &w->ldy));
     uint8_t order[SINTER_RANK_MAX];

@@ -10,7 +10,7 @@
 
 #include "backend/kernel.h"
 
-enum { CPU_POOL_SPIN_NS = 100000, CPU_POOL_THREADS_MAX = 1024 };
+enum { CPU_POOL_THREADS_MAX = 1024 };
 
 typedef struct cpu_pool cpu_pool;
 
