@@ -66,6 +66,9 @@ void exec_layouts_read(exec *e);                /* those of the engine */
 void exec_layouts_free(exec_layouts *l);
 /* The shape that a tensor has in memory, as text in `room`; `value` where it is row-major, or not of its shape. */
 const char *exec_stored_text(const exec *e, const char *name, const char *value, shape_text *room);
+/* Makes of an output as it lies in memory the model's tensor, row-major, in memory that replaces `own`. False: it is
+ * that already. */
+bool exec_format_unpack(const exec *e, const char *name, sinter_tensor *t, void **own);
 /* Gives the input `t` the shape of its memory: what the model has to read instead. NULL: `error` says why. */
 sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error);
 /* An output as it lies in memory. */

@@ -371,9 +371,10 @@ bool exec_outputs(const exec *e, const measure_set *set)
         void *own = NULL;
         if (io.is_input || exec_is_mark(io.name)) continue;
         is_good = tensor_get(e, c, io.name, &t, &own);
+        if (is_good && is_raw) is_good = raw_write(io.name, "output", &t);
+        if (is_good) (void)exec_format_unpack(e, io.name, &t, &own);
         if (is_good && is_dumped) output_dump(io.name, &t);
         if (is_good && file) output_json(&j, io.name, &t);
-        if (is_good && is_raw) is_good = raw_write(io.name, "output", &t);
         free(own);
     }
     if (file) json_close(&j, ']');
@@ -447,6 +448,7 @@ bool exec_compare(const exec *e, sinter_context *c)
         void *own = NULL;
         if (!pair) continue;
         is_good = tensor_get(e, c, io.name, &t, &own);
+        if (is_good) (void)exec_format_unpack(e, io.name, &t, &own);
         if (is_good) all_pass = output_compare(e, io.name, &t, pair->value) && all_pass;
         free(own);
     }

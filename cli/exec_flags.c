@@ -89,6 +89,23 @@ static bool is_device(const char *text)
     return !strncmp(text, "cuda:", 5);
 }
 
+/* "+WORD,-WORD"; `list` begins with a +. */
+static bool is_signed_words(const char *list, const char *text)
+{
+    char word[64];
+    while (true) {
+        const size_t n = strcspn(text, ",");
+        if ((*text != '+' && *text != '-') || n > sizeof word) return false;
+        (void)snprintf(word, sizeof word, "%.*s", (int)n - 1, text + 1);
+        bool is_known = args_is_word_of(list + 1, word);
+        for (char *c = word; !is_known && *c; c++)
+            if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+        if (!is_known && !args_is_word_of(list + 1, word)) return false;
+        if (!text[n]) return true;
+        text += n + 1;
+    }
+}
+
 /* NULL: the value has the flag's form. SHAPES, FILES and SIZES are read where they are used. */
 static const char *wrong_value(const exec_flag *f, const char *value)
 {
@@ -102,6 +119,9 @@ static const char *wrong_value(const exec_flag *f, const char *value)
     case EXEC_PERCENTS: return value && is_percents(value) ? NULL : "expected numbers from 0 to 100 with commas";
     case EXEC_DEVICE: return value && is_device(value) ? NULL : "expected the number of a GPU, or a device of sinter's";
     case EXEC_WORD: return value && args_is_word_of(f->value, value) ? NULL : "expected one of";
+    case EXEC_SIGNED:
+        return value && is_signed_words(f->value, value) ? NULL
+                                                         : "expected, with + or - before each and commas between,";
     case EXEC_TEXT:
     case EXEC_SHAPES:
     case EXEC_FILES:
@@ -151,7 +171,7 @@ static void one_word(const char *word, exec_args *out, kept_text *wrong)
     }
     const exec_flag *f = &exec_flags[id];
     const char *why = f->effect == EXEC_REFUSED ? NULL : wrong_value(f, value);
-    const bool names_form = f->kind == EXEC_WORD || (f->kind != EXEC_BARE && why && !value);
+    const bool names_form = f->kind == EXEC_WORD || f->kind == EXEC_SIGNED || (f->kind != EXEC_BARE && why && !value);
     if (why)
         add_wrong(wrong, "--%s%s%.256s: %s%s%s", f->name, value ? "=" : "", value ? value : "", why,
                   names_form ? " " : "", names_form ? f->value : "");

@@ -9,10 +9,10 @@
 #include <stdio.h>
 
 /* How a value is written. BARE takes none; ANY may have one; the numbers are COUNT (0 and more), WHOLE (-1 and more),
- * REAL (0 and more) and SECONDS (0 and more, or -1). */
+ * REAL (0 and more) and SECONDS (0 and more, or -1). SIGNED: words of a list, with commas, + or - before each. */
 typedef enum exec_kind {
     EXEC_BARE, EXEC_TEXT, EXEC_ANY, EXEC_COUNT, EXEC_WHOLE, EXEC_REAL, EXEC_SECONDS, EXEC_WORD, EXEC_SHAPES, EXEC_FILES,
-    EXEC_SIZES, EXEC_PERCENTS, EXEC_DEVICE
+    EXEC_SIZES, EXEC_PERCENTS, EXEC_DEVICE, EXEC_SIGNED
 } exec_kind;
 typedef enum exec_effect { EXEC_WORKS, EXEC_ALWAYS, EXEC_NOTHING, EXEC_REFUSED } exec_effect;
 typedef enum exec_group {

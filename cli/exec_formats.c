@@ -145,6 +145,33 @@ const char *exec_stored_text(const exec *e, const char *name, const char *value,
     return room->at;
 }
 
+/* An element of every channel of every place, in the order of the model's tensor. */
+bool exec_format_unpack(const exec *e, const char *name, sinter_tensor *t, void **own)
+{
+    const exec_layout *l = exec_layout_of(e, name);
+    size_t count = 1, outer = 1;
+    for (uint32_t i = 0; i < t->rank; i++) count *= (size_t)t->dim[i];
+    const size_t size = count ? sinter_tensor_size(t) / count : 0;
+    if (!l || !size) return false;
+    const uint32_t rank = t->rank - !l->format->is_last, channel = rank - l->format->behind - 1;
+    const size_t lanes = (size_t)(l->format->is_last ? padded(l) : l->format->lanes), channels = (size_t)l->channels;
+    for (uint32_t i = 0; i < channel; i++) outer *= (size_t)t->dim[i];
+    const size_t inner = count / outer / (size_t)padded(l), groups = (size_t)padded(l) / lanes;
+    uint8_t *to = cli_alloc(outer * channels * inner, size);
+    for (size_t at = 0; at < outer * channels * inner; at++) {
+        const size_t o = at / inner / channels, c = at / inner % channels, i = at % inner;
+        const size_t from = ((o * groups + c / lanes) * inner + i) * lanes + c % lanes;
+        memcpy(to + at * size, (const uint8_t *)t->data + from * size, size);
+    }
+    if (l->format->is_last)
+        for (uint32_t i = rank - 1; i > channel; i--) t->dim[i] = t->dim[i - 1];
+    t->rank = rank;
+    t->dim[channel] = l->channels;
+    free(*own);
+    t->data = *own = to;
+    return true;
+}
+
 /* ---- layers ---- */
 
 sinter_network_tensor *exec_format_show(exec *e, sinter_network_tensor *t, const exec_layout *l, sinter_error *error)

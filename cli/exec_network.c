@@ -161,7 +161,70 @@ static bool is_converted(sinter_network_tensor *t, sinter_dtype type, sinter_dty
     sinter_network_shape shape;
     if (sinter_network_tensor_shape(t, &shape, &error) != SINTER_OK) return false;
     *own = shape.dtype;
-    return type != shape.dtype && is_float(type) && is_float(shape.dtype);
+    return type != shape.dtype && (is_float(type) || type == SINTER_DTYPE_I8) && is_float(shape.dtype);
+}
+
+/* The scale of the 8 bits of an input or output: that of the calibration cache. Without a cache its range is the one
+ * that trtexec makes up. */
+static bool scale_find(const exec *e, exec_id id, const char *name, float *out)
+{
+    sinter_error error = { 0 };
+    sinter_calibration *cache = NULL;
+    const char *path = exec_text(&e->x, FLAG_calib), *at;
+    const bool is_input = id == FLAG_inputIOFormats;
+    *out = 0;
+    if (!*path) {
+        *out = (is_input ? 2.0F : 4.0F) / 127;
+        cli_say(LOG_WARNING, "--%s: without --calib 128 steps of 8 bits are the range %d of '%s'", exec_flags[id].name,
+                is_input ? 2 : 4, name);
+        return true;
+    }
+    if (sinter_calibration_load(path, &e->setup.env, &cache, &error) != SINTER_OK) return fail(&error);
+    for (uint32_t i = 0; i < sinter_calibration_count(cache); i++) {
+        float scale;
+        if (sinter_calibration_get(cache, i, &at, &scale, &error) == SINTER_OK && !strcmp(at, name)) *out = scale;
+    }
+    sinter_calibration_destroy(cache);
+    if (*out > 0) return true;
+    cli_say(LOG_ERROR, "--%s: 'int8' is refused: '%s' has no range in '%s'", exec_flags[id].name, name, path);
+    return false;
+}
+
+/* 8 bits as floats (DequantizeLinear), or floats as 8 bits (QuantizeLinear). NULL: reported. */
+static sinter_network_tensor *quantized(exec *e, exec_id id, sinter_network_tensor *t, const char *name, const char *op)
+{
+    float scale;
+    int8_t zero = 0;
+    sinter_error error = { 0 };
+    sinter_network *net = e->setup.network;
+    if (!scale_find(e, id, name, &scale)) return NULL;
+    const sinter_tensor step = { .dtype = SINTER_DTYPE_F32, .data = &scale },
+                        middle = { .dtype = SINTER_DTYPE_I8, .data = &zero };
+    sinter_layer *a = sinter_add_constant(net, &step, 0, &error);
+    sinter_layer *b = a ? sinter_add_constant(net, &middle, 0, &error) : NULL;
+    sinter_network_tensor *in[3] = { t, a ? sinter_layer_output(a, 0) : NULL, b ? sinter_layer_output(b, 0) : NULL };
+    sinter_layer *made = b ? sinter_add_op(net, "", op, 0, in, 3, 1, &error) : NULL;
+    if (!made) (void)fail(&error);
+    return made ? sinter_layer_output(made, 0) : NULL;
+}
+
+/* `t`, which is of one type, as another. NULL: reported. */
+static sinter_network_tensor *converted(exec *e, exec_id id, sinter_network_tensor *t, const char *name,
+                                        sinter_dtype from, sinter_dtype to)
+{
+    sinter_error error = { 0 };
+    if (from == SINTER_DTYPE_I8) {
+        t = quantized(e, id, t, name, "DequantizeLinear");
+        from = SINTER_DTYPE_F32;
+    }
+    const sinter_dtype type = to == SINTER_DTYPE_I8 ? SINTER_DTYPE_F32 : to;
+    sinter_layer *cast = t && type != from ? sinter_add_cast(e->setup.network, t, type, &error) : NULL;
+    if (t && type != from && !cast) {
+        (void)fail(&error);
+        return NULL;
+    }
+    if (cast) t = sinter_layer_output(cast, 0);
+    return t && to != type ? quantized(e, id, t, name, "QuantizeLinear") : t;
 }
 
 /* The first `count` layers that read `t` read `other`. */
@@ -191,30 +254,28 @@ static bool inputs_convert(exec *e)
         if (!is_other && !l) continue;
         if (is_other && sinter_network_tensor_set_type(t, type, &error) != SINTER_OK) return fail(&error);
         if (l) shown = exec_format_show(e, t, l, &error);
-        sinter_layer *cast = shown && is_other ? sinter_add_cast(net, shown, own, &error) : NULL;
-        if (cast) shown = sinter_layer_output(cast, 0);
-        if (!shown || (is_other && !cast) || reread(net, count, t, shown, &error) != SINTER_OK) return fail(&error);
+        if (!shown) return fail(&error);
+        if (is_other) shown = converted(e, FLAG_inputIOFormats, shown, sinter_network_tensor_name(t), type, own);
+        if (!shown) return false;
+        if (reread(net, count, t, shown, &error) != SINTER_OK) return fail(&error);
     }
     return true;
 }
 
 /* The output with another type or format, in its place and with its name. */
-static sinter_status output_convert(exec *e, sinter_network_tensor *t, sinter_dtype type, const exec_layout *l,
-                                    sinter_network_tensor **out, sinter_error *error)
+static bool output_convert(exec *e, sinter_network_tensor *t, sinter_dtype own, sinter_dtype type, const exec_layout *l,
+                           sinter_network_tensor **out)
 {
     char name[1024], inner[1100];
+    sinter_error error = { 0 };
     (void)snprintf(name, sizeof name, "%s", sinter_network_tensor_name(t));
     (void)snprintf(inner, sizeof inner, "%s.model", name);
-    *out = t;
-    if (type != SINTER_DTYPE_NONE) {
-        sinter_layer *cast = sinter_add_cast(e->setup.network, t, type, error);
-        if (!cast) return error->status;
-        *out = sinter_layer_output(cast, 0);
-    }
-    if (l) *out = exec_format_store(e, *out, l, error);
-    if (!*out) return error->status;
-    const sinter_status s = sinter_network_tensor_set_name(t, inner, error);
-    return s == SINTER_OK ? sinter_network_tensor_set_name(*out, name, error) : s;
+    *out = converted(e, FLAG_outputIOFormats, t, name, own, type);
+    if (!*out) return false;
+    if (l) *out = exec_format_store(e, *out, l, &error);
+    return (*out && sinter_network_tensor_set_name(t, inner, &error) == SINTER_OK &&
+            sinter_network_tensor_set_name(*out, name, &error) == SINTER_OK) ||
+           fail(&error);
 }
 
 static bool outputs_convert(exec *e)
@@ -230,8 +291,8 @@ static bool outputs_convert(exec *e)
         const sinter_dtype type = type_given(e, FLAG_outputIOFormats, i);
         const bool is_other = is_converted(t, type, &own);
         s = sinter_network_unmark_output(net, t, &error);
-        if (s == SINTER_OK && (is_other || l))
-            s = output_convert(e, t, is_other ? type : SINTER_DTYPE_NONE, l, &now, &error);
+        if (s == SINTER_OK && (is_other || l) && !output_convert(e, t, own, is_other ? type : own, l, &now))
+            return false;
         if (s == SINTER_OK) s = sinter_network_mark_output(net, now, &error);
     }
     return s == SINTER_OK || fail(&error);

@@ -227,7 +227,7 @@ def io_formats(flag):
     check(os.path.getsize(path("scores.output.1.10.BFloat16.raw")) == 20, flag, os.listdir(work))
     good(*BUILD, *QUICK, "--inputIOFormats=fp16:chw", "--outputIOFormats=fp32:chw", "--exportOutput=" + path("o"))
     check(differs(plain, {r["name"]: r["values"] for r in json.load(open(path("o")))}) < 0.1, flag)
-    for text, word in (("keeps it", "--inputIOFormats=int8:chw"), ("known number of channels", "--outputIOFormats=fp32:hwc8"), ("entries", "--inputIOFormats=fp32:chw,fp32:chw")):
+    for text, word in (("keeps it", "--inputIOFormats=int32:chw"), ("known number of channels", "--outputIOFormats=fp32:hwc8"), ("entries", "--inputIOFormats=fp32:chw,fp32:chw")):
         bad(text, *BUILD, "--skipInference", word)
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--inputIOFormats and --outputIOFormats with channels behind the other axes, or in groups: random shapes, types and formats; the bytes on
-the caller's side are the format's, filled up with zeros, and free axes have the sizes that are said of the tensor's shape."""
+the caller's side are the format's, filled up with zeros, and free axes have the sizes that are said of the tensor's shape. The numbers of
+--exportOutput and --loadRefOutputs are the model's tensor. 8 bits have the scales of a calibration cache, or trtexec's own."""
 import glob
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -19,7 +21,8 @@ from onnx_bytes import data, node, tensor, value, write_model  # noqa: E402
 COUNT = 60 if os.environ.get("SINTER_TEST_SCALE") == "full" else 12
 FORMATS = {"hwc": (1, 2), "hwc8": (8, 2), "hwc16": (16, 2), "dhwc": (1, 3), "dhwc8": (8, 3), "chw2": (2, 2), "chw4": (4, 2), "chw16": (16, 2),
            "chw32": (32, 2), "cdhw32": (32, 3), "chw": (0, 0)}
-PACK = {"fp32": ("f", "Float"), "fp16": ("e", "Half")}
+PACK = {"fp32": ("f", "Float"), "fp16": ("e", "Half"), "int8": ("b", "Int8")}
+CACHE = "TRT-101600-EntropyCalibration2\nx: 3f000000\ny: 3e800000\n"        # scales of 0.5 and 0.25
 failures = 0
 
 
@@ -71,18 +74,31 @@ def check(seed, folder):
     sizes, lying = stored(formats[0], shape, numbers)
     with open(os.path.join(folder, "x.raw"), "wb") as file:
         file.write(struct.pack(f"<{len(lying)}{PACK[types[0]][0]}", *lying))
-    ask = ["--onnx=m.onnx", f"--inputIOFormats={types[0]}:{formats[0]}", f"--outputIOFormats={types[1]}:{formats[1]}", "--saveEngine=e.trt"]
+    has_cache = types != ["int8", "int8"] or choose.random() < 0.5
+    steps = [1 if t != "int8" else s if has_cache else r / 127 for t, s, r in zip(types, (0.5, 0.25), (2, 4))]
+    results = [n * steps[0] + 1 for n in numbers]
+    if types[1] == "int8":
+        results = [max(-128, min(127, round(n / steps[1]))) for n in results]
+    with open(os.path.join(folder, "cache"), "w") as file:
+        file.write(CACHE)
+    code = PACK[types[1]][0]
+    with open(os.path.join(folder, "want.raw"), "wb") as file:
+        file.write(struct.pack(f"<{total}{code}", *results))
+    ask = ["--onnx=m.onnx", f"--inputIOFormats={types[0]}:{formats[0]}", f"--outputIOFormats={types[1]}:{formats[1]}", "--saveEngine=e.trt", "--int8", *["--calib=cache"] * has_cache]
     shapes = [f"--shapes=x:{text(shape)}"] if free else []
-    read = [*QUICK, "--loadInputs=x:x.raw", "--dumpRawBindingsToFile", *shapes]
-    wide, wanted = stored(formats[1], shape, [n + 1 for n in numbers])
+    read = [*QUICK, "--loadInputs=x:x.raw", "--dumpRawBindingsToFile", "--exportOutput=o.json", "--loadRefOutputs=y:want.raw", "--accuracyThreshold=0", *shapes]
+    wide, wanted = stored(formats[1], shape, results)
     for words in ([*ask, *read], ["--loadEngine=e.trt", *read]):
         for old in glob.glob(os.path.join(folder, "*.raw")):
-            if not old.endswith("/x.raw"):
+            if os.path.basename(old) not in ("x.raw", "want.raw"):
                 os.unlink(old)
         done = run(*words, cwd=folder)
         path = os.path.join(folder, f"y.output.{'.'.join(map(str, wide))}.{PACK[types[1]][1]}.raw")
         found = pathlib.Path(path).read_bytes() if os.path.exists(path) else b""
-        is_right = done.status == 0 and found == struct.pack(f"<{len(wanted)}{PACK[types[1]][0]}", *wanted) and "[format]" not in done.out
+        is_right = done.status == 0 and found == struct.pack(f"<{len(wanted)}{code}", *wanted) and "[format]" not in done.out
+        if is_right:
+            shown = json.loads(pathlib.Path(folder, "o.json").read_text())[0]
+            is_right = shown["dimensions"] == text(shape) and shown["values"] == results
         if not is_right or f"Input binding for x with dimensions {text(sizes)} is" not in done.out + done.err:
             failures += 1
             print("FAIL", seed, words, shape, os.listdir(folder), done.err[-500:], done.out[-800:])
