@@ -304,6 +304,8 @@ class Plugin:
     Functions may be called by any thread; an exception becomes a failure of the build or run,
     of which it is the __cause__. Functions that are not given: see plugin.h."""
 
+    _has_keywords = True                                # each field is a keyword of its own
+
     def __init__(self, name, shapes, *, run=None, torch=None, tensors=None, cuda=None, cuda_source=None, cuda_kernel=None, cuda_launch=None,
                  supports=None, workspace=None, tactics=None, state=None, version="1", namespace="", fields=None, inputs=1,
                  outputs=1):
@@ -311,9 +313,12 @@ class Plugin:
         self.failures, self._states, self._lock = [], {}, threading.Lock()
         self._functions = {"shapes": shapes, "run": run, "torch": torch, "tensors": tensors, "cuda": cuda, "launch": cuda_launch, "supports": supports,
                            "workspace": workspace, "tactics": tactics, "state": state}
-        extras = ("workspace", "workspace_size", "tactic", "state", "stream")
+        # A keyword that a field has, too, is the field.
+        taken = (fields or {}) if self._has_keywords else {}
+        extras, shape_extras = ([n for n in names if n not in taken] for names in
+                                (("workspace", "workspace_size", "tactic", "state", "stream"), ("count", "table")))
         self._extras = {k: accepted(self._functions[k], extras) for k in ("run", "torch", "tensors", "cuda") if self._functions[k]}
-        self._shape_extras = accepted(shapes, ("count", "table"))
+        self._shape_extras = accepted(shapes, shape_extras)
         self._takes_cuda = state is not None and "is_cuda" in accepted(state, ("is_cuda",))
         self._takes_tactic = cuda_launch is not None and "tactic" in accepted(cuda_launch, ("tactic",))
         keep = self._keep = [name.encode(), self.version.encode(), namespace.encode()]
@@ -496,6 +501,14 @@ class Plugin:
             return 0
         except BaseException as e:
             return self._failed(p, e)
+
+
+class WholePlugin(Plugin):
+    """A plugin whose functions get the fields as one dict, `values`: they may have any names."""
+    _has_keywords = False
+
+    def _values(self, struct):
+        return {"values": super()._values(struct)}
 
 
 def set_arg(arg, value):

@@ -249,7 +249,11 @@ sinter_status context_create(engine *g, const context_options *options, context 
     e.error = error ? error : &e.error_own;
     e.budget = g->budget.outer;
     *out = NULL;
-    if (g->is_stripped) return FAIL(&e, INVALID_ARG, "the engine was stripped of its weights: refit it before it runs");
+    if (g->is_stripped)
+        return FAIL(&e, INVALID_ARG,
+                    "the engine was stripped of its weights: give it those of its model before it runs "
+                    "(sinter refit --weights, trtexec --refitFromOnnx, Engine.refit, Refitter, "
+                    "sinter_engine_refit_file)");
     if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it cannot run");
     if (g->has_no_weights) return FAIL(&e, INVALID_ARG, "the engine has no weights: a change of their budget failed");
     if (profile >= g->profile_count)

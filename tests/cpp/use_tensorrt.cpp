@@ -904,10 +904,12 @@ static void edited_cache()
     CHECK(cache->queryKeys(keys.data(), count) == count);
     const TimingCacheValue best = cache->query(keys[0]);
     uint64_t other = best.tacticHash;
+    bool is_first = true;
     for (std::string const &line : cache->described()) {
-        const size_t at = line.find(": tactic 0x");
-        if (at != std::string::npos && line.compare(0, at, cache->described()[0], 0, at) == 0)
-            other = std::stoull(line.substr(at + 9), nullptr, 16);
+        char kernel[128], tactic[128];
+        if (line.rfind("Autotuning op ", 0) == 0) is_first = line == cache->described()[0];
+        if (is_first && std::sscanf(line.c_str(), "%*d, %*f, %*f, %*f, %127[^,], %127[^,]", kernel, tactic) == 2)
+            other = std::stoull(tactic, nullptr, 16);
     }
     CHECK(best.timingMSec > 0 && !cache->update(keys[0], TimingCacheValue{ best.tacticHash + 1, 1 }));
     CHECK(cache->update(keys[0], TimingCacheValue{ other, best.timingMSec }));

@@ -108,6 +108,11 @@ def test_fields():
     net.mark_output(layer.output)
     run(build(net, plugins, profiles=None), plugins, x=X)
     assert seen.pop() == given
+    # a field of a name that shapes and bodies may ask for
+    names = {n: i for i, n in enumerate(("count", "table", "workspace", "workspace_size", "tactic", "state", "stream"), 1)}
+    plugins = sinter.Plugins(sinter.Plugin("Words", lambda x, count, table, **more: x, fields=names,
+                                           run=lambda inputs, outputs, state, stream, **more: inputs[0] * state + stream))
+    assert np.allclose(run(build(one("Words"), plugins), plugins, x=X)["y"], X * 6 + 7)
     for wrong in ({"x": object()}, {"x": {}}, {"x": []}):
         rig.raises(TypeError, sinter.Plugin, "A", lambda x: x, fields=wrong, says="is no field")
 

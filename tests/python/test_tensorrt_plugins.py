@@ -239,6 +239,63 @@ def test_texts_and_compared_sizes():
         registry.deregister_creator(creator)
 
 
+class Worded(Named):
+    """Adds up its fields, which have the names of what functions are given."""
+    NAMES = "count table values inputs outputs workspace tactic state stream self".split()
+
+    def __init__(self, fields):
+        super().__init__("")
+        self.fields, self.plugin_name = fields, "Worded"
+
+    def get_output_shapes(self, inputs, shape_inputs, builder):
+        return [inputs[0]]
+
+    def get_fields_to_serialize(self):
+        return trt.PluginFieldCollection([trt.PluginField(n, np.array([v], "i4")) for n, v in self.fields.items()])
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        at(outputs[0], output_desc[0])[...] = sum(self.fields.values())
+
+    def clone(self):
+        return Worded(self.fields)
+
+
+class WordedCreator(trt.IPluginCreatorV3One):
+    def __init__(self):
+        trt.IPluginCreatorV3One.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "Worded", "1", ""
+        self.field_names = trt.PluginFieldCollection([trt.PluginField(n, np.array([]), trt.PluginFieldType.INT32) for n in Worded.NAMES])
+
+    def create_plugin(self, name, fc, phase):
+        return Worded({f.name: int(f.data[0]) for f in fc})
+
+
+@trtp.register("sample::worded")
+def worded_desc(x: trtp.TensorDesc, count: int, table: int, values: int, inputs: int, state: int) -> trtp.TensorDesc:
+    return x.like()
+
+
+@trtp.impl("sample::worded")
+def worded_impl(x: trtp.Tensor, count: int, table: int, values: int, inputs: int, state: int, outputs: Tuple[trtp.Tensor], stream: int) -> None:
+    np.asarray(outputs[0])[...] = count + table + values + inputs + state
+
+
+def test_names_of_fields():
+    creator, registry = WordedCreator(), trt.get_plugin_registry()
+    assert registry.register_creator(creator, "")
+    try:
+        network = new_network()
+        x = network.add_input("x", trt.float32, (-1, 2))
+        fields = trt.PluginFieldCollection([trt.PluginField(n, np.array([1 << i], "i4")) for i, n in enumerate(Worded.NAMES)])
+        made = creator.create_plugin("n", fields, trt.TensorRTPhase.BUILD)
+        network.mark_output(network.add_plugin_v3([x], [], made).get_output(0))
+        network.mark_output(network.add_plugin(trtp.op.sample.worded(x, count=1, table=2, values=4, inputs=8, state=16)).get_output(0))
+        first, second = execute(engine_of(network, profile=((1, 2), (2, 2), (3, 2))), np.zeros((3, 2), "f4"))
+        assert (first == (1 << len(Worded.NAMES)) - 1).all() and (second == 31).all(), (first, second)
+    finally:
+        registry.deregister_creator(creator)
+
+
 def test_version_2():
     creator = Pad2Creator()
     registry = trt.get_plugin_registry()

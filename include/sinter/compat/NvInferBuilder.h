@@ -673,7 +673,7 @@ class IBuilder : public detail::reporter {
             for (auto const &v : config.profiles_[i]->values()) said.push_back(v.second.text(i, v.first));
         sinter::buffer made = network.with_marked_outputs(said, [&] { return network.net().build(o); });
         cache.read();
-        cache.say(*this, config);
+        cache.say(*this, config, made);
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
     }
@@ -720,10 +720,19 @@ class IBuilder : public detail::reporter {
             o->cache_only = config.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
         }
         /* What is known of each key, for programs that edit the cache. */
-        void say(IBuilder const &builder, IBuilderConfig const &config) const
+        void say(IBuilder const &builder, IBuilderConfig const &config, sinter::buffer const &made) const
         {
             if (path_.empty() || !config.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE)) return;
-            for (std::string const &line : cache_->described()) builder.say(ILogger::Severity::kVERBOSE, line);
+            sinter::engine_options o;
+            o.use(::getPluginRegistry()->environment());
+            o->no_device = 1;
+            std::vector<std::string> layers;
+            std::string all = sinter::engine::load(made, o).print_layers(SINTER_PRINT_TEXT);
+            for (size_t at = 0, end; at < all.size(); at = end + 1) {
+                end = std::min(all.find('\n', at), all.size());
+                layers.push_back(all.substr(at, end - at));
+            }
+            for (std::string const &line : cache_->described(layers)) builder.say(ILogger::Severity::kVERBOSE, line);
         }
         void read()
         {

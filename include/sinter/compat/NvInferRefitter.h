@@ -86,7 +86,11 @@ class IRefitter : public detail::reporter {
     int32_t getMaxThreads() const noexcept { return 1; }
     /* Ranges are of the build: no tensor of an engine has one that could change. */
     int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
-    bool setDynamicRange(char const *, float, float) noexcept { return false; }
+    bool setDynamicRange(char const *, float, float) noexcept
+    {
+        fail(SINTER_UNSUPPORTED, "an engine keeps the ranges that it was built with: ITensor::setDynamicRange, and a new build");
+        return false;
+    }
     float getDynamicRangeMin(char const *) const noexcept { return -1; }
     float getDynamicRangeMax(char const *) const noexcept { return -1; }
     bool refitCudaEngineAsync(cudaStream_t) noexcept { return refitCudaEngine(); }

@@ -8,12 +8,16 @@
 
 #include "NvInferRuntime.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace nvinfer1 {
 
@@ -41,6 +45,15 @@ inline TimingCacheKey timing_key(std::string const &words)
     const uint64_t half[2] = { timing_hash(words), timing_hash(words, 0x6c62272e07bb0142u) };
     std::memcpy(made.data, half, sizeof half);
     return made;
+}
+
+/* What follows `name` in a line of the inspector, to the next comma, or to the end. */
+inline std::string timing_part(std::string const &line, char const *name, bool is_last = false)
+{
+    const size_t at = is_last ? line.rfind(name) : line.find(name);
+    if (at == std::string::npos) return "";
+    const size_t from = at + std::strlen(name), end = is_last ? line.find_last_not_of('\n') + 1 : line.find(',', from);
+    return line.substr(from, end - from);
 }
 
 struct timing_line {
@@ -139,27 +152,19 @@ class ITimingCache {
     }
     std::string &text() { return text_; }
     bool is_foreign() const { return is_foreign_; }
-    /* What is known of each key, as lines: the hashes that update() takes. */
-    std::vector<std::string> described() const
+    /* What is known of each key, as lines in the words of TensorRT's log: the hashes that update() takes. A key has the
+     * names of the layers that compute its problem, or that of the problem. `layers`: the inspector's lines. */
+    std::vector<std::string> described(std::vector<std::string> const &layers = {}) const
     {
         std::vector<std::string> made;
         for (std::string const &words : entries()) {
-            const TimingCacheKey key = detail::timing_key(words);
-            char part[40];
-            std::string name = "0x";
-            for (const uint8_t byte : key.data) {
-                std::snprintf(part, sizeof part, "%02x", static_cast<unsigned>(byte));
-                name += part;
-            }
-            made.push_back(name + ": " + words);
-            for (detail::timing_line const &line : lines()) {
-                if (line.words != words || !line.is_entry) continue;
-                std::snprintf(part, sizeof part, "0x%016llx",
-                              static_cast<unsigned long long>(detail::timing_hash(line.tactic)));
-                made.push_back(name + ": tactic " + part + " '" + line.tactic + "' ");
-                std::snprintf(part, sizeof part, "%.6g ms", line.milliseconds());
-                made.back() += part;
-            }
+            const std::string problem = words.substr(0, words.find(" | "));
+            std::vector<std::pair<std::string, std::string>> ops; /* a name, and the tactic of the engine */
+            for (std::string const &layer : layers)
+                if (detail::timing_part(layer, "Problem: ", true) == problem)
+                    ops.emplace_back(detail::timing_part(layer, "Name: "), detail::timing_part(layer, "Tactic: "));
+            if (ops.empty()) ops.emplace_back(problem, "");
+            for (auto const &op : ops) describe(words, op.first, op.second, made);
         }
         return made;
     }
@@ -173,6 +178,45 @@ class ITimingCache {
             made.emplace_back(text_.substr(at, end - at));
         }
         return made;
+    }
+    void describe(std::string const &words, std::string const &op, std::string const &tactic,
+                  std::vector<std::string> &made) const
+    {
+        const TimingCacheKey key = detail::timing_key(words);
+        char part[96];
+        std::string name = "0x";
+        for (const uint8_t byte : key.data) {
+            std::snprintf(part, sizeof part, "%02x", static_cast<unsigned>(byte));
+            name += part;
+        }
+        std::vector<detail::timing_line> rows;
+        for (detail::timing_line const &line : lines())
+            if (line.is_entry && line.words == words && line.time != "fails") rows.push_back(line);
+        std::stable_sort(rows.begin(), rows.end(), [](detail::timing_line const &a, detail::timing_line const &b) {
+            return a.milliseconds() < b.milliseconds();
+        });
+        made.push_back("Autotuning op " + op + "(key: " + name + "):");
+        made.push_back("tactic_id, cost(in ms), cost/fastest_cost, prediction_correlation, kernel_name, tactic_hash, "
+                       "tactic_shape");
+        size_t taken = 0;
+        for (size_t i = 0; i < rows.size(); i++) {
+            const size_t space = rows[i].tactic.find(' '), dot = rows[i].tactic.find('.');
+            const std::string shape = space == std::string::npos ? "" : rows[i].tactic.substr(space + 1);
+            if (!taken && i && (' ' + shape + ' ').find(' ' + tactic + ' ') != std::string::npos &&
+                (' ' + rows[0].tactic + ' ').find(' ' + tactic + ' ') == std::string::npos)
+                taken = i;
+            std::snprintf(part, sizeof part, "%zu, %.6g, %.2f, 1.00, ", i, rows[i].milliseconds(),
+                          rows[i].milliseconds() / rows[0].milliseconds());
+            made.push_back(part + rows[i].tactic.substr(0, std::min(space, dot)) + ", ");
+            std::snprintf(part, sizeof part, "0x%016llx, ",
+                          static_cast<unsigned long long>(detail::timing_hash(rows[i].tactic)));
+            made.back() += part + shape;
+        }
+        if (rows.empty()) return;
+        std::snprintf(part, sizeof part, "The selected tactic is (tactic hash, cost(in ms)):0x%016llx, %.6g",
+                      static_cast<unsigned long long>(detail::timing_hash(rows[taken].tactic)),
+                      rows[taken].milliseconds());
+        made.push_back(part);
     }
     /* The words of each key, in their order. */
     std::vector<std::string> entries() const

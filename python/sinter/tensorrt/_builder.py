@@ -319,6 +319,10 @@ class Builder(Managed, Reporter):
         finally:
             if config.progress_monitor is not None:
                 options["progress"].finish()
+        if config.get_flag(BuilderFlag.EDITABLE_TIMING_CACHE) and config.timing_cache is not None:
+            report = plan.load(no_device=True, plugins=network._bridges.current()).info
+            for line in config.timing_cache._tactics([step for profile in report["profiles"] for step in profile["steps"]]):
+                self.say(Severity.VERBOSE, line)
         if config.get_flag(BuilderFlag.STRIP_PLAN):
             plan = plan.load(no_device=True).strip()
         self.say(Severity.INFO, f"Engine generation completed in {time.perf_counter() - start:.6g} seconds.")
@@ -343,9 +347,6 @@ class Builder(Managed, Reporter):
             finally:
                 with open(path, "rb") as file:
                     cache.data = file.read()
-                if config.get_flag(BuilderFlag.EDITABLE_TIMING_CACHE):
-                    for line in cache._tactics():
-                        self.say(Severity.VERBOSE, line)
 
     def _explain(self, network, config):
         """Says what of a configuration changes nothing here."""

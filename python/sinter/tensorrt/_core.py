@@ -39,6 +39,7 @@ class NotAvailable(AttributeError, NotImplementedError):
 HINTS = {
     "CaffeParser": "models of Caffe are converted to ONNX", "UffParser": "UFF is gone; convert the model to ONNX (tf2onnx)",
     "IAlgorithmSelector": "use a timing cache (IBuilderConfig.create_timing_cache)",
+    "collective": "an engine runs on one device; sinter.Spread gives each of several a part of the batch",
     "DLA": "there is no DLA: everything runs on the GPU or the CPU",
     "IGpuAllocator": "memory of engines is the library's; limits are set by sinter.load(limits={'memory_max': ...})",
 }

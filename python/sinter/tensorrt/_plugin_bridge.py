@@ -10,7 +10,7 @@ import threading
 from .._abi import PLUGIN_NODE
 from .._dtype import numpy
 from .._host_device import borrowed
-from .._plugin import Plugin, Plugins
+from .._plugin import Plugins, WholePlugin
 from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, to_trt
 from ._names import PluginFieldType, TensorRTPhase
@@ -86,7 +86,7 @@ class Bridge:
         fields = {name: declared(kind) for name, kind in self.kinds.items()}
         fields.update({STATE: b"", OBJECT: 0, NODE: ""})
         name, version, namespace = key
-        self.plugin = Plugin(name, self.shapes, tensors=self.enqueue, supports=self.supports, workspace=self.workspace, tactics=self.tactics,
+        self.plugin = WholePlugin(name, self.shapes, tensors=self.enqueue, supports=self.supports, workspace=self.workspace, tactics=self.tactics,
                              state=self.state, version=version, namespace=namespace, fields=fields, inputs=(0, 32), outputs=(1, 32))
 
     # ---- objects ----
@@ -138,7 +138,7 @@ class Bridge:
 
     # ---- functions of the plugin ----
 
-    def shapes(self, *inputs, count, table, **values):
+    def shapes(self, *inputs, count, table, values):
         with self.lock:
             plugin = self.object(values)
             build = part(plugin, BUILD) if is_v3(plugin) else plugin
@@ -161,7 +161,7 @@ class Bridge:
                 made.append((FROM_TRT[t], sizes))
             return made
 
-    def supports(self, inputs, outputs, **values):
+    def supports(self, inputs, outputs, values):
         operands = inputs + outputs
         if any(o is None or list(o.order) != sorted(o.order) or o.dtype not in TO_TRT for o in operands):
             return False
@@ -172,18 +172,18 @@ class Bridge:
             build = part(plugin, BUILD) if is_new else plugin
             return all(build.supports_format_combination(i, descs, len(inputs)) for i in range(len(descs)))
 
-    def workspace(self, inputs, outputs, **values):
+    def workspace(self, inputs, outputs, values):
         with self.lock:
             plugin = self.object(values)
             build, make = (part(plugin, BUILD), ranged) if is_v3(plugin) else (plugin, fixed)
             return int(build.get_workspace_size([make(o) for o in inputs], [make(o) for o in outputs]) or 0)
 
-    def tactics(self, inputs, outputs, **values):
+    def tactics(self, inputs, outputs, values):
         with self.lock:
             plugin = self.object(values)
             return list(part(plugin, BUILD).get_valid_tactics() or [0]) if is_v3(plugin) else [0]
 
-    def state(self, inputs, outputs, **values):
+    def state(self, inputs, outputs, values):
         """A clone for one shape."""
         with self.lock:
             made = self.object(values).clone()
@@ -204,7 +204,7 @@ class Bridge:
             runtime.on_shape_change([fixed(o) for o in inputs], [fixed(o) for o in outputs])
             return Started(made, runtime, {i: k for i, k in aliases.items() if k is not None and k >= 0})
 
-    def enqueue(self, inputs, outputs, state, tactic, workspace, stream, **values):
+    def enqueue(self, inputs, outputs, state, tactic, workspace, stream, values):
         descs = [[description(t.dtype, t.shape) for t in tensors] for tensors in (inputs, outputs)]
         given = joined(inputs, outputs, state.aliases, stream) if state.aliases else inputs
         addresses = [[t.data for t in tensors] for tensors in (given, outputs)]

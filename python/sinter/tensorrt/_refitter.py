@@ -103,6 +103,14 @@ class Refitter(Managed, Reporter):
     def get_tensors_with_dynamic_range(self):
         return []
 
+    def get_dynamic_range(self, tensor_name):
+        """No range is known of an engine's tensor."""
+        return -1.0, -1.0
+
+    def set_dynamic_range(self, tensor_name, range):
+        return self.fail(f"'{tensor_name}' keeps the range that the engine was built with: ITensor.dynamic_range, or a calibrator, and a new "
+                         "build", False)
+
     def refit_cuda_engine(self):
         """True: the engine has the new weights. After False it is as it was."""
         try:

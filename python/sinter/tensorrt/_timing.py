@@ -125,9 +125,17 @@ class ITimingCache:
         self.data = "\n".join([*kept, ""]).encode()
         return True
 
-    def _tactics(self):
-        """What is known of each key, as lines: the hashes that `update` takes."""
+    def _tactics(self, steps):
+        """What is known of each key, as lines in the words of TensorRT's log: the hashes that `update` takes. A key has the names of the
+        engine's steps that compute its problem, or that of the problem."""
         for key, tactics in self._entries().items():
-            yield f"{key}: {next(iter(tactics.values()))[0]}"
-            for found, (_, tactic, time) in tactics.items():
-                yield f"{key}: tactic 0x{found:016x} '{tactic}' {milliseconds(time):.6g} ms"
+            problem = next(iter(tactics.values()))[0].partition(" | ")[0]
+            rows = sorted((milliseconds(time), found, tactic) for found, (_, tactic, time) in tactics.items() if time != FAILS)
+            for step in [s for s in steps if s["problem"] == problem and rows] or [{"name": problem, "tactic": ""}]:
+                yield f"Autotuning op {step['name']}(key: {key}):"
+                yield "tactic_id, cost(in ms), cost/fastest_cost, prediction_correlation, kernel_name, tactic_hash, tactic_shape"
+                for number, (time, found, tactic) in enumerate(rows):
+                    kernel, _, shape = tactic.partition(" ")
+                    yield f"{number}, {time:.6g}, {time / rows[0][0]:.2f}, 1.00, {kernel.partition('.')[0]}, 0x{found:016x}, {shape}"
+                for time, found, _ in [row for row in rows if f" {step['tactic']} " in row[2]][:1] or rows[:1]:
+                    yield f"The selected tactic is (tactic hash, cost(in ms)):0x{found:016x}, {time:.6g}"

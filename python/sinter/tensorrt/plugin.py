@@ -21,7 +21,7 @@ import typing
 from .._abi import Place
 from .._dtype import numpy
 from .._host_device import borrowed
-from .._plugin import Dim, Plugin
+from .._plugin import Dim, WholePlugin
 from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, NotAvailable, to_trt
 from ._names import DataType, TensorFormat
@@ -331,7 +331,7 @@ class Definition:
             found[name] = bool(value) if kind is bool else numpy().array(value) if isinstance(value, list) else value
         return found
 
-    def _shapes(self, *inputs, table, count, **values):
+    def _shapes(self, *inputs, table, count, values):
         given = [TensorDesc([ShapeExpr(d) for d in x.shape], to_trt(x.dtype, "a plugin's input")) for x in inputs]
         found = self.function(*given, **self._values(values))
         found = list(found) if isinstance(found, (tuple, list)) else [found]
@@ -365,7 +365,7 @@ class Definition:
         described = [[TensorDesc([ShapeExpr(n) for n in o.opt], to_trt(o.dtype, "a plugin's operand")) for o in part] for part in (inputs, outputs)]
         return list(self._call(self.choose, described[0], self._values(values), outputs=tuple(described[1])))
 
-    def _supports(self, inputs, outputs, **values):
+    def _supports(self, inputs, outputs, values):
         operands = inputs + outputs
         if any(o is None or list(o.order) != sorted(o.order) or o.dtype not in TO_TRT for o in operands):
             return False
@@ -373,14 +373,14 @@ class Definition:
             return True
         return any(c.takes([TO_TRT[o.dtype] for o in operands]) for c in self._combinations(inputs, outputs, values))
 
-    def _tactics(self, inputs, outputs, **values):
+    def _tactics(self, inputs, outputs, values):
         if self.choose is None:
             return [0]
         dtypes = [TO_TRT[o.dtype] for o in inputs + outputs]
         lists = [c._tactics for c in self._combinations(inputs, outputs, values) if c.takes(dtypes)]
         return list(dict.fromkeys(int(t) for t in itertools.chain(*lists))) or [0]
 
-    def _run(self, inputs, outputs, stream, tactic, **values):
+    def _run(self, inputs, outputs, stream, tactic, values):
         aliases = self._aliases(inputs, values)
         given = [Tensor(t) for t in joined(inputs, outputs, aliases, stream)]
         made = tuple(Tensor(t, given[aliases[i]] if i in aliases else None) for i, t in enumerate(outputs))
@@ -407,7 +407,7 @@ class Definition:
                               [as_number(e, "a SymInt32") for e in more])
         return self.made[key]
 
-    def _launch(self, inputs, outputs, stream, tactic, **values):
+    def _launch(self, inputs, outputs, stream, tactic, values):
         """Puts the kernel on the stream: its parameters are the inputs, the further arguments, the outputs."""
         from .. import _cuda
         name, code, grid, block, shared, more = self._asked(inputs, outputs, tactic, values)
@@ -416,10 +416,10 @@ class Definition:
         arguments = [*pointers[0], *(ctypes.c_int32(n) for n in more), *pointers[1]]
         _cuda.launch(_cuda.kernel(code, name), grid, block, shared, stream or 0, arguments, _cuda.current())
 
-    def _run_either(self, inputs, outputs, stream, tactic, **values):
+    def _run_either(self, inputs, outputs, stream, tactic, values):
         is_aot = self.kernel is not None and (self.body is None or values[IS_AOT])
         is_host = all(t.place == Place.HOST for t in inputs + outputs)
-        (self._launch if is_aot and not is_host else self._run)(inputs, outputs, stream, tactic, **values)
+        (self._launch if is_aot and not is_host else self._run)(inputs, outputs, stream, tactic, values)
 
     is_complete = property(lambda self: self.body is not None or self.kernel is not None)
 
@@ -434,7 +434,7 @@ class Definition:
     def plugin(self):
         # A kernel for GPUs alone is no body on the CPU.
         body = {"cuda": self._run_either} if self.body is None else {"tensors": self._run_either}
-        return Plugin(self.name, self._shapes, **body, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
+        return WholePlugin(self.name, self._shapes, **body, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
                       fields=dict(self.fields, **{IS_AOT: (int, 0)}), inputs=len(self.tensors), outputs=(1, 32))
 
 

@@ -2,6 +2,7 @@
 """A timing cache in a file, a progress monitor, and the inspector."""
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -59,7 +60,8 @@ class Lines(trt.ILogger):
 
 
 def edit():
-    """Every key gets each of its other tactics, as the log calls them; the engine then has the steps that were asked for."""
+    """Every key gets each of its other tactics, as the log calls them; the engine then has the steps that were asked for. The log is read
+    as TensorRT's."""
     logger = Lines()
     builder = trt.Builder(logger)
     network = builder.create_network(0)
@@ -81,15 +83,25 @@ def edit():
     cache, edited = config.get_timing_cache(), 0
     keys = cache.queryKeys()
     assert keys and all(trt.TimingCacheKey.parse(str(key)) == key for key in keys)
+    found, now = {}, None
+    for line in logger.all:
+        op = re.fullmatch(r"Autotuning op (.+)\(key: (0x[0-9a-f]{32})\):", line)
+        row = re.fullmatch(r"\d+, [\d.e+-]+, [\d.]+, [\d.]+, (\w+), (0x[0-9a-f]+), (.*)", line)
+        taken = re.fullmatch(r"The selected tactic is \(tactic hash, cost\(in ms\)\):(0x[0-9a-f]+), [\d.e+-]+", line)
+        if op:
+            now = found[op.group(2)] = {"op": op.group(1), "tactics": {}}
+        elif row:
+            now["tactics"][int(row.group(2), 16)] = row.group(1) + " " + row.group(3)
+        elif taken:
+            assert int(taken.group(1), 16) in now["tactics"]
     for key in keys:
-        best = cache.query(key)
-        names = {int(line.split()[2], 16): line.split("'")[1] for line in logger.all if line.startswith(f"{key}: tactic ")}
+        best, names = cache.query(key), found[str(key)]["tactics"]
         assert best.tacticHash in names and best.timingMSec > 0
         assert not cache.update(key, trt.TimingCacheValue(12345, 1.0))
         for other in names.keys() - {best.tacticHash}:
             assert cache.update(key, trt.TimingCacheValue(other, best.timingMSec))
             assert cache.query(key).tacticHash == other and abs(cache.query(key).timingMSec / best.timingMSec - 1) < 1e-5
-            if " conv:" in next(line for line in logger.all if line.startswith(f"{key}: ")):
+            if found[str(key)]["op"] == "(Unnamed Layer* 0) [Convolution]":
                 edited += 1
                 tactic, = tactics()
                 assert f" {tactic} " in names[other]
