@@ -175,7 +175,8 @@ int verb_man(const args *a)
     arg_info o;
     (void)a;
     (void)fprintf(
-        to, ".TH SINTER 1 \"\" \"sinter %s\"\n.SH NAME\nsinter \\- optimises and runs ONNX models\n.SH SYNOPSIS\n",
+        to,
+        ".TH SINTER 1 \"\" \"sinter %s\"\n.ad l\n.SH NAME\nsinter \\- optimises and runs ONNX models\n.SH SYNOPSIS\n",
         sinter_version());
     for (uint32_t v = 0; v < cli_verb_count; v++) {
         (void)fprintf(to, ".B sinter %s\n", cli_verbs[v].name);
