@@ -88,7 +88,7 @@ class IRefitter : public detail::reporter {
     int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
     bool setDynamicRange(char const *, float, float) noexcept
     {
-        fail(SINTER_UNSUPPORTED, "an engine keeps the ranges that it was built with: ITensor::setDynamicRange, and a new build");
+        fail(SINTER_UNSUPPORTED, "an engine keeps the ranges of its build: ITensor::setDynamicRange, and a new build");
         return false;
     }
     float getDynamicRangeMin(char const *) const noexcept { return -1; }
