@@ -41,6 +41,7 @@ int depthwise_tactics(const depthwise_shape *s, uint64_t cache, depthwise_tactic
     const double pixels = (double)s->in[0] * (double)s->in[1] + (double)s->out[0] * (double)s->out[1];
     const bool is_far = pixels * (double)s->channels * (double)sizeof(float) > 2 * (double)cache;
     for (int i = has_blocks && !is_low ? 0 : 2; i < DEPTHWISE_TACTICS_MAX; i++) {
+        if (s->multiplier != 1 && blocks[i].cols != 7) continue;
         out[count] = blocks[i];
         out[count++].ahead = has_blocks && is_far;
     }
@@ -52,6 +53,7 @@ const char *depthwise_tactic_check(const depthwise_shape *s, depthwise_tactic t)
     static const uint8_t zero[sizeof t.zero];
     if (t.rows < 1 || t.rows > 2 || (t.cols != 4 && t.cols != 7)) return "no such block of outputs";
     if ((t.rows > 1 || t.ahead) && !depthwise_has_blocks(s)) return "outputs are computed one by one";
+    if (s->multiplier != 1 && t.cols != 7) return "several results a channel are computed in blocks of seven";
     return t.ahead > 1 || memcmp(t.zero, zero, sizeof zero) != 0 ? "reserved bits are set" : NULL;
 }
 

@@ -31,7 +31,8 @@ typedef struct depthwise_params {
     isa_level isa;
     depthwise_tactic tactic;
     depthwise_shape shape;
-    bool is_narrow; /* x is bf16; y too, unless the hook writes it. Wants depthwise_has_blocks and scratch */
+    bool is_narrow; /* x is bf16; y too, unless the hook writes it. Wants depthwise_has_blocks, one result a channel and
+                     * scratch */
     const void *x;
     const float *w; /* packed by depthwise_pack                           */
     void *y;        /* pixels in order (image, height, width), `ldy` apart */
@@ -58,7 +59,7 @@ static inline int64_t depthwise_step(const depthwise_shape *s, int axis)
 static inline bool depthwise_has_blocks(const depthwise_shape *s)
 {
     const int64_t width = s->kernel[1], stride = s->stride[1] * depthwise_step(s, 1) / s->dilation[1];
-    return s->multiplier == 1 && (width == 3 || width == 5 || width == 7) && stride <= 2;
+    return (width == 3 || width == 5 || width == 7) && stride <= 2;
 }
 
 /* Lists the tactics. Returns their number, at least 1. cache: bytes of the L2 cache. Whether prefetching pays is not

@@ -5,7 +5,11 @@
  * pixels wide: an input is loaded once and meets every output of the block that it belongs to. At the borders of the
  * image and of the result the block is the same, with inputs left out and outputs not stored. Other kernels take seven
  * outputs at a time, and one at a time at the borders. Inputs of bf16 are widened when they are loaded, and results
- * narrowed when they are stored: blocks of the usual kernels only. */
+ * narrowed when they are stored: blocks of the usual kernels only. Where a channel has several results, lanes are
+ * results, and an input is loaded to all lanes that it belongs to. */
+
+/* How inputs are loaded. */
+enum { DW_F32, DW_BF16, DW_REPEATED };
 
 /* The widest window has 19 columns. */
 #if defined(__clang__)
@@ -34,7 +38,38 @@ typedef struct dw_block {
     int32_t rows_out, cols_out; /* outputs of a block that there are                                  */
     int64_t blocks, vectors;    /* how many of both                                                   */
     int32_t lanes;              /* channels of each vector: all lanes where there are several         */
+    int64_t multiplier, first;  /* results of a channel; the first result, counted from those of x    */
 } dw_block;
+
+/* Where the lanes of a vector find their inputs: lane i at x[at[i]], all of them below x[count]. */
+typedef struct dw_lanes {
+    veci at;
+    int count;
+} dw_lanes;
+
+/* The lanes of results from `result` on. */
+static inline dw_lanes dw_lanes_of(int64_t result, int64_t multiplier, int lanes)
+{
+    int32_t at[VEC_LANES];
+    int64_t rest = result % multiplier;
+    for (int i = 0, channel = 0; i < VEC_LANES; i++) {
+        at[i] = channel;
+        if (i + 1 < lanes && ++rest == multiplier) {
+            rest = 0;
+            channel++;
+        }
+    }
+    return (dw_lanes){ .at = vi_load(at), .count = at[VEC_LANES - 1] + 1 };
+}
+
+static inline vec dw_load_repeated(const float *x, const dw_lanes *l)
+{
+#if VEC_LANES > 4
+    return v_permute(v_load_n(x, l->count), l->at);
+#else
+    return v_lookup(x, l->at);
+#endif
+}
 
 static inline vec dw_load_bf16(const char *p)
 {
@@ -104,10 +139,10 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
                                                           const float *w1, vec *acc0, vec *acc1, const int kernel,
                                                           const int stride, const int rows, const int outputs,
                                                           const int first, const int second, const int masked,
-                                                          const int narrow)
+                                                          const int kind, const dw_lanes *repeated)
 {
     const uint32_t inside = b->cols;
-    const int64_t x_col = b->x_col * (narrow ? 2 : 4);
+    const int64_t x_col = b->x_col * (kind == DW_BF16 ? 2 : 4);
     const int lanes = b->lanes;
     const int in_memory = rows * outputs + (first + second) * kernel + 1 > VEC_REGISTERS;
     vec wv0[7], wv1[7];
@@ -120,9 +155,10 @@ static inline __attribute__((always_inline)) void dw_line(const dw_block *b, con
     {
         if (!(inside >> col & 1u)) continue;
         const float *wide = (const float *)(const void *)x;
-        const vec in = narrow   ? masked ? dw_load_bf16_n(x, lanes) : dw_load_bf16(x)
-                       : masked ? v_load_n(wide, lanes)
-                                : v_load(wide);
+        const vec in = kind == DW_REPEATED ? dw_load_repeated(wide, repeated)
+                       : kind == DW_BF16   ? masked ? dw_load_bf16_n(x, lanes) : dw_load_bf16(x)
+                       : masked            ? v_load_n(wide, lanes)
+                                           : v_load(wide);
         UNROLL for (int u = 0; u < outputs; u++)
         {
             const int tap = col - u * stride;
@@ -154,8 +190,9 @@ static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const char 
 
 static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
                                                          const int rows, const int outputs, const int masked,
-                                                         const int narrow)
+                                                         const int kind)
 {
+    const int narrow = kind == DW_BF16;
     const dw_end e = dw_end_of(b->e);
     const int lanes = b->lanes;
     const int64_t x_size = narrow ? 2 : 4, y_size = narrow ? b->y_size : 4;
@@ -166,10 +203,15 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     const int32_t rows_out = b->rows_out, cols_out = b->cols_out; /* stores to y could be taken to change them */
     const float *weights = b->w;
     const int64_t vectors_of_line = VEC_LANES * x_size < 64 ? 64 / (VEC_LANES * x_size) : 1; /* a cache line */
+    dw_lanes repeated = { .count = 0 };
     for (int64_t v = 0; v < b->vectors; v++, weights += taps * VEC_LANES) {
+        const int64_t result = b->first + v * VEC_LANES;
+        const int64_t channel = kind == DW_REPEATED ? result / b->multiplier : v * VEC_LANES;
+        if (kind == DW_REPEATED && (v == 0 || VEC_LANES % b->multiplier))
+            repeated = dw_lanes_of(result, b->multiplier, lanes);
         for (int64_t block = 0; block < b->blocks; block++) {
             const int64_t at = v * VEC_LANES, pixel = block * outputs * b->y_col;
-            const char *line = b->x + (block * outputs * stride * b->x_col + at) * x_size + b->row_begin * x_row;
+            const char *line = b->x + (block * outputs * stride * b->x_col + channel) * x_size + b->row_begin * x_row;
             if (b->ahead_rows && v % vectors_of_line == 0)
                 dw_prefetch(b, line, b->y + (pixel * ldy + at) * y_size, outputs, stride);
             vec acc0[7], acc1[7];
@@ -178,11 +220,11 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
                 const float *w0 = weights + i * kernel * VEC_LANES, *w1 = w0 - shift * kernel * VEC_LANES;
                 const int first = i < height, second = rows > 1 && rows_out > 1 && i >= shift;
                 if (first && second)
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 1, masked, narrow);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 1, masked, kind, &repeated);
                 else if (first)
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 0, masked, narrow);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 1, 0, masked, kind, &repeated);
                 else if (second)
-                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 0, 1, masked, narrow);
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, rows, outputs, 0, 1, masked, kind, &repeated);
             }
             const float *bias_at = b->bias ? b->bias + at : NULL;
             const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
@@ -203,17 +245,21 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
  * Each tap loads its weights once for all outputs of a block. */
 static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int64_t width, int64_t col_begin,
                                                          int64_t col_end, int64_t x_step, const int outputs,
-                                                         const int masked)
+                                                         const int masked, const int kind)
 {
     const dw_end e = dw_end_of(b->e);
     const int lanes = b->lanes;
     const int64_t taps = b->height * width, x_col = b->x_col, ldy = b->ldy, ldr = b->e->ldr;
+    dw_lanes repeated = { .count = 0 };
     for (int64_t v = 0; v < b->vectors; v++) {
-        const int64_t at = v * VEC_LANES;
+        const int64_t at = v * VEC_LANES, result = b->first + at;
+        const int64_t channel = kind == DW_REPEATED ? result / b->multiplier : at;
+        if (kind == DW_REPEATED && (v == 0 || VEC_LANES % b->multiplier))
+            repeated = dw_lanes_of(result, b->multiplier, lanes);
         const float *bias_at = b->bias ? b->bias + at : NULL;
         const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
         for (int64_t block = 0; block < b->blocks; block++) {
-            const float *first = (const float *)(const void *)b->x + block * outputs * x_step + at;
+            const float *first = (const float *)(const void *)b->x + block * outputs * x_step + channel;
             vec acc[7];
             UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
             for (int64_t row = b->row_begin; row < b->row_end; row++) {
@@ -224,7 +270,10 @@ static inline __attribute__((always_inline)) void dw_any(const dw_block *b, int6
                     UNROLL for (int u = 0; u < outputs; u++)
                     {
                         const float *from = x + u * x_step;
-                        acc[u] = v_fma(masked ? v_load_n(from, lanes) : v_load(from), weight, acc[u]);
+                        const vec in = kind == DW_REPEATED ? dw_load_repeated(from, &repeated)
+                                       : masked            ? v_load_n(from, lanes)
+                                                           : v_load(from);
+                        acc[u] = v_fma(in, weight, acc[u]);
                     }
                 }
             }
@@ -239,19 +288,28 @@ typedef void dw_block_fn(const dw_block *b);
 #define DW(name, k, s, r, u, masked)                                                                                   \
     static void name(const dw_block *b)                                                                                \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, masked, 0);                                                                              \
+        dw_run(b, k, s, r, u, masked, DW_F32);                                                                         \
     }                                                                                                                  \
     static void name##_narrow(const dw_block *b)                                                                       \
     {                                                                                                                  \
-        dw_run(b, k, s, r, u, masked, 1);                                                                              \
+        dw_run(b, k, s, r, u, masked, DW_BF16);                                                                        \
     }
-/* The last channels, where they fill no vector, have one block of outputs: each block takes long to compile. */
+#define DW_EACH(name, k, s, r, u, masked)                                                                              \
+    static void name##_repeated(const dw_block *b)                                                                     \
+    {                                                                                                                  \
+        dw_run(b, k, s, r, u, masked, DW_REPEATED);                                                                    \
+    }
+/* The last channels, where they fill no vector, have one block of outputs, and those of several results two: each block
+ * takes long to compile. */
 #define DW_SHAPES(k, s)                                                                                                \
     DW(dw_##k##_##s##_1_4, k, s, 1, 4, 0)                                                                              \
     DW(dw_##k##_##s##_1_7, k, s, 1, 7, 0)                                                                              \
     DW(dw_##k##_##s##_2_4, k, s, 2, 4, 0)                                                                              \
     DW(dw_##k##_##s##_2_7, k, s, 2, 7, 0)                                                                              \
-    DW(dw_##k##_##s##_partial, k, s, 1, PARTIAL_OUTPUTS, 1)
+    DW(dw_##k##_##s##_partial, k, s, 1, PARTIAL_OUTPUTS, 1)                                                            \
+    DW_EACH(dw_##k##_##s##_1_7, k, s, 1, 7, 0)                                                                         \
+    DW_EACH(dw_##k##_##s##_2_7, k, s, 2, 7, 0)                                                                         \
+    DW_EACH(dw_##k##_##s##_partial, k, s, 1, PARTIAL_OUTPUTS, 1)
 enum { PARTIAL_OUTPUTS = 4 };
 DW_SHAPES(3, 1)
 DW_SHAPES(3, 2)
@@ -264,6 +322,8 @@ DW_SHAPES(7, 2)
 #define DW_BOTH(name) { name, name##_narrow }
 #define DW_NAMES(k, s) { { DW_BOTH(dw_##k##_##s##_1_4), DW_BOTH(dw_##k##_##s##_1_7) }, \
                          { DW_BOTH(dw_##k##_##s##_2_4), DW_BOTH(dw_##k##_##s##_2_7) } }
+#define DW_REPEATED_NAMES(k, s) { dw_##k##_##s##_1_7_repeated, dw_##k##_##s##_2_7_repeated, \
+                                  dw_##k##_##s##_partial_repeated }
 #define DW_PARTS(k) { DW_BOTH(dw_##k##_1_partial), DW_BOTH(dw_##k##_2_partial) }
 /* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][narrow] */
 static dw_block_fn *const dw_blocks[3][2][2][2][2] = {
@@ -273,6 +333,12 @@ static dw_block_fn *const dw_blocks[3][2][2][2][2] = {
 };
 /* [(kernel - 3) / 2][stride - 1][narrow] */
 static dw_block_fn *const dw_parts[3][2][2] = { DW_PARTS(3), DW_PARTS(5), DW_PARTS(7) };
+/* [(kernel - 3) / 2][stride - 1][rows - 1, or the last channels] */
+static dw_block_fn *const dw_repeated[3][2][3] = {
+    { DW_REPEATED_NAMES(3, 1), DW_REPEATED_NAMES(3, 2) },
+    { DW_REPEATED_NAMES(5, 1), DW_REPEATED_NAMES(5, 2) },
+    { DW_REPEATED_NAMES(7, 1), DW_REPEATED_NAMES(7, 2) },
+};
 /* clang-format on */
 
 static int64_t dw_ceil_div(int64_t a, int64_t b)
@@ -289,38 +355,12 @@ static void dw_clip(int64_t at, int64_t kernel, int64_t dilation, int64_t size, 
     if (*end < *begin) *end = *begin;
 }
 
-/* Several outputs a channel: a scalar loop, since no network that matters for speed has them. */
-static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t out_x)
-{
-    const depthwise_shape *s = &r->p->shape;
-    const gemm_epilogue *e = &r->p->epilogue;
-    const int64_t taps = s->kernel[0] * s->kernel[1];
-    int64_t col_begin = 0, col_end = 0;
-    dw_clip(out_x * s->stride[1] - s->pad[1], s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
-    for (int64_t c = 0; c < s->channels * s->multiplier; c++) {
-        const float *w = b->w + c / VEC_LANES * taps * VEC_LANES + c % VEC_LANES;
-        float sum = 0.0f;
-        for (int64_t h = b->row_begin; h < b->row_end; h++) {
-            const float *x = (const float *)(const void *)b->x + h * b->x_row + c / s->multiplier;
-            for (int64_t i = col_begin; i < col_end; i++)
-                sum += x[i * b->x_col] * w[(h * s->kernel[1] + i) * VEC_LANES];
-        }
-        if (e->scale) sum *= e->alpha;
-        if (e->bias) sum += e->bias[c];
-        if (b->residual) sum += b->residual[c];
-        if (e->clip) {
-            sum = e->lo > sum ? e->lo : sum;
-            sum = e->hi < sum ? e->hi : sum;
-        }
-        ((float *)(void *)b->y)[c] = sum;
-    }
-}
-
-/* Moves b from channel 0 to channel `whole`, from which `left` channels are a part of a vector. */
+/* Moves b from result 0 of a pixel to result `whole`, from which `left` results are a part of a vector. */
 static void dw_last_channels(dw_block *b, int64_t whole, int64_t left, int64_t taps)
 {
     b->w += whole * taps;
-    b->x += whole * b->x_size;
+    if (b->multiplier == 1) b->x += whole * b->x_size;
+    else b->first = whole;
     b->y += whole * b->y_size;
     if (b->residual) b->residual += whole;
     if (b->bias) b->bias += whole;
@@ -336,12 +376,17 @@ static void dw_any_channels(const dw_block *b, int64_t width, int64_t col_begin,
     dw_block part = *b;
     part.vectors = cols / VEC_LANES;
     part.lanes = VEC_LANES;
-    if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 0);
-    else dw_any(&part, width, col_begin, col_end, x_step, 1, 0);
+    const bool is_repeated = b->multiplier != 1;
+    if (is_repeated && is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 0, DW_REPEATED);
+    else if (is_repeated) dw_any(&part, width, col_begin, col_end, x_step, 1, 0, DW_REPEATED);
+    else if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 0, DW_F32);
+    else dw_any(&part, width, col_begin, col_end, x_step, 1, 0, DW_F32);
     if (whole == cols) return;
     dw_last_channels(&part, whole, cols - whole, b->height * width);
-    if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 1);
-    else dw_any(&part, width, col_begin, col_end, x_step, 1, 1);
+    if (is_repeated && is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 1, DW_REPEATED);
+    else if (is_repeated) dw_any(&part, width, col_begin, col_end, x_step, 1, 1, DW_REPEATED);
+    else if (is_seven) dw_any(&part, width, col_begin, col_end, x_step, 7, 1, DW_F32);
+    else dw_any(&part, width, col_begin, col_end, x_step, 1, 1, DW_F32);
 }
 
 /* Outputs of kernels that have no block of their own. Outputs whose windows lie inside the image are computed in blocks
@@ -356,10 +401,6 @@ static void dw_pixels(const depthwise_rows *r, const dw_block *all)
         b.x += at * s->x_dim[1] * b.x_size;
         b.y += i * b.ldy * b.y_size;
         if (b.residual) b.residual += i * b.e->ldr;
-        if (s->multiplier != 1) {
-            dw_multiplied(r, &b, r->out_x + i++);
-            continue;
-        }
         int64_t begin, end, inside = 0; /* outputs from this one on whose windows lie inside the image */
         dw_clip(at, width, s->dilation[1], s->in[1], &begin, &end);
         if (begin == 0 && end == width) inside = (s->in[1] - 1 - at - (width - 1) * s->dilation[1]) / s->stride[1] + 1;
@@ -396,6 +437,7 @@ static dw_block dw_block_of(const depthwise_rows *r, int64_t first, int64_t rows
         .rows_out = (int32_t)rows,
         .vectors = s->channels * s->multiplier / VEC_LANES,
         .lanes = VEC_LANES,
+        .multiplier = s->multiplier,
     };
     dw_clip(at_y, (rows - 1) * shift + s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
     b.ahead = b.row_end - b.row_begin;
@@ -445,13 +487,16 @@ static void depthwise_rows_run(const depthwise_rows *r)
         return;
     }
     const int64_t kind = (s->kernel[1] - 3) / 2, stride = s->stride[1] * all.y_col / s->dilation[1];
-    const int64_t outputs = p->tactic.cols, whole = s->channels / VEC_LANES * VEC_LANES;
-    if (whole)
-        dw_run_blocks(r, &all, dw_blocks[kind][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow], outputs);
-    if (whole == s->channels) return;
+    const int64_t outputs = p->tactic.cols, cols = s->channels * s->multiplier, whole = cols / VEC_LANES * VEC_LANES;
+    dw_block_fn *const *repeated = s->multiplier == 1 ? NULL : dw_repeated[kind][stride - 1];
+    dw_block_fn *block = repeated ? repeated[p->tactic.rows - 1]
+                                  : dw_blocks[kind][stride - 1][p->tactic.rows - 1][outputs == 7][p->is_narrow];
+    dw_block_fn *last = repeated ? repeated[2] : dw_parts[kind][stride - 1][p->is_narrow];
+    if (whole) dw_run_blocks(r, &all, block, outputs);
+    if (whole == cols) return;
     for (int64_t row = 0; row < r->rows; row++) {
         dw_block part = dw_block_of(r, row, 1);
-        dw_last_channels(&part, whole, s->channels - whole, s->kernel[0] * s->kernel[1]);
-        dw_run_blocks(r, &part, dw_parts[kind][stride - 1][p->is_narrow], PARTIAL_OUTPUTS);
+        dw_last_channels(&part, whole, cols - whole, s->kernel[0] * s->kernel[1]);
+        dw_run_blocks(r, &part, last, PARTIAL_OUTPUTS);
     }
 }

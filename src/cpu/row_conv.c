@@ -372,7 +372,8 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
     REJECT_UNLESS(row_is_channel_inner(&p->in[0]), "the input is not channels-last");
     const depthwise_shape s = depthwise_shape_of(p);
-    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32 || depthwise_has_blocks(&s), "an unusual filter in bf16");
+    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32 || (depthwise_has_blocks(&s) && s.multiplier == 1),
+                  "an unusual filter in bf16, or several results a channel");
     return NULL;
 }
 
