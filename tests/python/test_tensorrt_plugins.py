@@ -195,6 +195,7 @@ class Named(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPlu
         at(outputs[0], output_desc[0])[...] = len(self.text)
 
     def attach_to_context(self, context):
+        assert context.gpu_allocator is None and context.error_recorder is None
         return self.clone()
 
     def set_tactic(self, tactic):

@@ -15,7 +15,7 @@ from ._alias import joined
 from ._core import FROM_TRT, TO_TRT, to_trt
 from ._names import PluginFieldType, TensorRTPhase
 from ._plugin_classes import (BUILD, CORE, RUNTIME, DimsExprs, DynamicPluginTensorDesc, IDimensionExpr, IExprBuilder, IPluginCreator,
-                              IPluginV3, PluginTensorDesc, part, refuse_inner_late)
+                              IPluginResourceContext, IPluginV3, PluginTensorDesc, part, refuse_inner_late)
 from ._registry import NUMPY_TYPES, PluginField, PluginFieldCollection_, get_plugin_registry
 
 # Fields of a call: the plugin's bytes, the object of this process, the name of the layer.
@@ -198,7 +198,7 @@ class Bridge:
             build = part(made, BUILD)
             build.configure_plugin(*old_style)
             aliases = {i: build.get_aliased_input(i) for i in range(len(outputs))} if hasattr(build, "get_aliased_input") else {}
-            attached = part(made, RUNTIME).attach_to_context(None)
+            attached = part(made, RUNTIME).attach_to_context(IPluginResourceContext())
             made = made if attached is None else attached
             runtime = part(made, RUNTIME)
             runtime.on_shape_change([fixed(o) for o in inputs], [fixed(o) for o in outputs])

@@ -229,6 +229,7 @@ class IPluginResource(IVersionedInterface):
 
 
 class IPluginResourceContext:
+    """What a plugin gets with its context. Memory is the library's, and errors are exceptions, so both are None."""
     gpu_allocator = error_recorder = None
 
 
