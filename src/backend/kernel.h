@@ -99,7 +99,8 @@ typedef struct kernel {
     /* bytes; 0: taken as it is (dense row-major); NULL: always */
     size_t (*pack_size)(const problem *p, const tactic *t, uint32_t input);
     void   (*pack)(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
-    size_t (*record_size)(const problem *p, const tactic *t);
+    size_t  record;                     /* bytes of the record; kernel_record_size has the sum of both */
+    size_t (*record_size)(const problem *p, const tactic *t);                /* bytes behind these; NULL: none */
     /* Shapes are known, and a result has an element: fills the record. `in` and `out` have dims and strides; data is
      * NULL except for constants that are not packed. attrs: resolved. The record may point to p, t, attrs and itself,
      * which outlive it. */
@@ -110,6 +111,11 @@ typedef struct kernel {
      * record is accepted. NULL: nothing. */
     void   (*unbind)(void *record);
 } kernel;
+
+static inline size_t kernel_record_size(const kernel *k, const problem *p, const tactic *t)
+{
+    return k->record + (k->record_size ? k->record_size(p, t) : 0);
+}
 
 /* Must result i lie where input i does, since nothing but its new elements is written? */
 static inline bool kernel_updates(const kernel *k, const problem *p, uint32_t i)

@@ -134,7 +134,7 @@ static const memory_counts *counts(const device *d)
 
 static size_t record_size(const program_step *s)
 {
-    return size_align(s->kernel->record_size(s->problem, s->tactic), 64);
+    return size_align(kernel_record_size(s->kernel, s->problem, s->tactic), 64);
 }
 
 /* One block: the header, the launches, the pointers, the records. */

@@ -77,12 +77,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return 1.2 * work / flops * 1e9 / threads + row_memory_ns(p, target, 1.0);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -178,7 +172,8 @@ const kernel cpu_attention = {
     .print = row_print_isa,
     .cost_ns = cost_ns,
     .workspace = workspace,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

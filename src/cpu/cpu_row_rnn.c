@@ -246,12 +246,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     else rnn_pack_r(&b, src->data, src->stride, dst);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -320,7 +314,7 @@ const kernel cpu_rnn = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

@@ -83,12 +83,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 1) + row_operand_bytes(&p->in[2]) * (same ? 0.2 : 1);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -247,7 +241,7 @@ const kernel cpu_scatter_elements = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

@@ -105,6 +105,12 @@ const char *row_unit_reject(const problem *p)
     return NULL;
 }
 
+size_t row_record_room(const problem *p, const tactic *t)
+{
+    (void)t;
+    return row_room(p);
+}
+
 bool row_may_drain(const problem *p)
 {
     return p->in[0].dtype == SINTER_DTYPE_BF16 && p->epilogue;

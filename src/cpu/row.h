@@ -90,6 +90,7 @@ typedef struct row_epilogue {
 } row_epilogue;
 /* The bytes behind a record that binding its epilogue, in either of the two ways, takes as `room`. */
 static inline size_t row_room(const problem *p) { return vm_room(p->epilogue); }
+size_t        row_record_room(const problem *p, const tactic *t);     /* the same, as a kernel's record_size */
 /* Whether sums may have to be drained: what a kernel of bf16 operands books scratch for. */
 bool          row_may_drain(const problem *p);
 /* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32 unless the kernel

@@ -48,12 +48,6 @@ static double arg_cost_ns(const problem *p, const tactic *t, const kernel_target
     return row_memory_ns(p, target, 1);
 }
 
-static size_t arg_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(arg_record);
-}
-
 static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -228,7 +222,7 @@ const kernel cpu_arg_reduce = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = arg_cost_ns,
-    .record_size = arg_record_size,
+    .record = sizeof(arg_record),
     .bind = arg_bind,
     .run = arg_run,
 };

@@ -39,12 +39,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 2);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static bool slide_of(const attrs_col2im *a, uint32_t i, uint32_t spatial, int64_t n, slide *out)
 {
     const slide s = { n,
@@ -152,7 +146,7 @@ const kernel cpu_col2im = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

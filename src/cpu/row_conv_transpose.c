@@ -158,12 +158,6 @@ typedef struct record {
     row_epilogue epilogue;
 } record;
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -251,7 +245,8 @@ const kernel cpu_conv_transpose = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

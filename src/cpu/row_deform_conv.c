@@ -110,12 +110,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return (2 * sums + 40 * results / filters * (double)depth_of(p)) / flops * 1e9 / threads + 500;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static bool has_dims(const view *v, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     return v->rank == 4 && v->dim[0] == a && v->dim[1] == b && v->dim[2] == c && v->dim[3] == d;
@@ -255,7 +249,8 @@ const kernel cpu_deform_conv = {
     .print = row_print_isa,
     .cost_ns = cost_ns,
     .workspace = workspace,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -192,12 +192,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 1) + (work / flops * 1e9 + rows * 5 + planes * 40) / threads;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static void lanes_bind(record *r)
 {
     const conv_shape *s = &r->shape;
@@ -384,7 +378,8 @@ const kernel cpu_depthwise_plane = {
     .print = print,
     .cost_ns = cost_ns,
     .workspace = workspace,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -60,12 +60,6 @@ static const char *nd_reject(const problem *p, const kernel_target *t)
     return reject(p);
 }
 
-static size_t nd_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(nd_record);
-}
-
 static sinter_status nd_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                              const view *out, void *to)
 {
@@ -209,7 +203,7 @@ const kernel cpu_gather_nd = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = nd_record_size,
+    .record = sizeof(nd_record),
     .bind = nd_bind,
     .run = nd_run,
 };
@@ -232,12 +226,6 @@ static const char *elements_reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->op == OP_gather_elements, "not a gather of elements");
     REJECT_UNLESS(p->in[0].rank > 0, "a scalar");
     return reject(p);
-}
-
-static size_t elements_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(elements_record);
 }
 
 static sinter_status elements_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -367,7 +355,7 @@ const kernel cpu_gather_elements = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = elements_record_size,
+    .record = sizeof(elements_record),
     .bind = elements_bind,
     .run = elements_run,
 };

@@ -191,12 +191,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     gemm_pack(row_isa(t), tactic_of(t), 1, src->dim[k], src->dim[n], src->data, 0, src->stride[k], src->stride[n], dst);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 typedef struct axis {
     int64_t size, a, b, c;
 } axis;
@@ -349,7 +343,8 @@ const kernel cpu_gemm = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };
@@ -402,7 +397,8 @@ const kernel cpu_gemm_split = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };
@@ -420,7 +416,8 @@ const kernel cpu_gemm_split_short = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };
@@ -529,7 +526,8 @@ const kernel cpu_gemm_codes = {
     .workspace = workspace,
     .pack_size = codes_pack_bytes,
     .pack = codes_pack_input,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -58,12 +58,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return 500 + (row_operand_bytes(&p->out[0]) * taps * each / 4 + row_operand_bytes(&p->in[1]) * 4) / threads;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -271,7 +265,7 @@ const kernel cpu_grid_sample = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

@@ -46,12 +46,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 1) + row_operand_bytes(&p->out[0]) * (double)(a->size + 16) / flops * 1e9 / threads;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -150,7 +144,7 @@ const kernel cpu_lrn = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

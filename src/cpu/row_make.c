@@ -43,12 +43,6 @@ static const char *hot_reject(const problem *p, const kernel_target *t)
     return reject(p, OP_one_hot);
 }
 
-static size_t hot_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(hot_record);
-}
-
 static sinter_status hot_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -123,7 +117,7 @@ const kernel cpu_one_hot = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = hot_record_size,
+    .record = sizeof(hot_record),
     .bind = hot_bind,
     .run = hot_run,
 };
@@ -142,12 +136,6 @@ static const char *tri_reject(const problem *p, const kernel_target *t)
     if (p->op != OP_trilu) return "not a trilu";
     REJECT_UNLESS(p->in[0].rank >= 2, "no matrix");
     return reject(p, OP_trilu);
-}
-
-static size_t tri_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(tri_record);
 }
 
 static sinter_status tri_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -212,7 +200,7 @@ const kernel cpu_trilu = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = tri_record_size,
+    .record = sizeof(tri_record),
     .bind = tri_bind,
     .run = tri_run,
 };
@@ -231,12 +219,6 @@ static const char *eye_reject(const problem *p, const kernel_target *t)
     if (p->op != OP_eye_like) return "not an eye_like";
     REJECT_UNLESS(p->out[0].rank == 2, "no matrix");
     return reject(p, OP_eye_like);
-}
-
-static size_t eye_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(eye_record);
 }
 
 static sinter_status eye_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -291,7 +273,7 @@ const kernel cpu_eye_like = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = eye_record_size,
+    .record = sizeof(eye_record),
     .bind = eye_bind,
     .run = eye_run,
 };

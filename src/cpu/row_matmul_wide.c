@@ -64,12 +64,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 1) + products * (p->in[0].dtype == SINTER_DTYPE_F32 ? 4e9 : 8e9) / rate;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 /* Steps of the batches of operand `which`, whose last `own` axes are its matrix. false: they do not go together. */
 static bool batches_of(record *r, uint32_t which, const view *v, uint32_t own)
 {
@@ -165,7 +159,8 @@ const kernel cpu_matmul_wide = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

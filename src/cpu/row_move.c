@@ -68,12 +68,6 @@ static const char *copy_reject(const problem *p, const kernel_target *t)
     return reject_types(p);
 }
 
-static size_t copy_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(copy_record);
-}
-
 static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                const view *out, void *to)
 {
@@ -120,7 +114,7 @@ const kernel cpu_copy = {
     .tactics = tactics,
     .check = check,
     .cost_ns = cost_ns,
-    .record_size = copy_record_size,
+    .record = sizeof(copy_record),
     .bind = copy_bind,
     .run = copy_run,
 };
@@ -212,12 +206,6 @@ static const char *pad_reject(const problem *p, const kernel_target *t)
     return reject_types(p);
 }
 
-static size_t pad_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(pad_record);
-}
-
 static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -277,7 +265,7 @@ const kernel cpu_pad = {
     .tactics = tactics,
     .check = check,
     .cost_ns = cost_ns,
-    .record_size = pad_record_size,
+    .record = sizeof(pad_record),
     .bind = pad_bind,
     .run = pad_run,
 };

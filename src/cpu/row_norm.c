@@ -31,12 +31,6 @@ typedef struct record {
     row_after after;
 } record;
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 typedef struct job {
     const record *r;
     const kernel_run *k;
@@ -163,7 +157,8 @@ const kernel cpu_softmax = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = softmax_bind,
     .run = softmax_run,
 };
@@ -286,7 +281,8 @@ const kernel cpu_layer_norm = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = norm_bind,
     .run = norm_run,
 };
@@ -298,7 +294,8 @@ const kernel cpu_rms_norm = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = norm_bind,
     .run = norm_run,
 };
@@ -342,12 +339,6 @@ static size_t group_workspace(const problem *p, const tactic *t, uint32_t thread
 {
     (void)t;
     return size_mul(group_scratch(p), threads);
-}
-
-static size_t group_record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(group_record) + row_room(p);
 }
 
 static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -480,7 +471,8 @@ const kernel cpu_group_norm = {
     .print = row_print_isa,
     .cost_ns = cost_ns,
     .workspace = group_workspace,
-    .record_size = group_record_size,
+    .record = sizeof(group_record),
+    .record_size = row_record_room,
     .bind = group_norm_bind,
     .run = group_norm_run,
 };

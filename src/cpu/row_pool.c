@@ -132,12 +132,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
                                              flops * 1e9 / threads;
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(pool_record) + row_room(p);
-}
-
 /* Places count the elements of all planes, row-major or with the last axis outermost in a plane. */
 static void places_bind(pool_record *r, const view *x, const view *at, bool is_column_major)
 {
@@ -529,7 +523,8 @@ const kernel cpu_pool_max = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(pool_record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };
@@ -542,7 +537,8 @@ const kernel cpu_pool_avg = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(pool_record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };
@@ -555,7 +551,8 @@ const kernel cpu_pool_lp = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(pool_record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -104,12 +104,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, 1) + (is_scattered(p) ? row_operand_bytes(&p->in[0]) * 2.5 / threads : 0);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static int64_t magnitude(int64_t v)
 {
     return v < 0 ? -v : v;
@@ -582,7 +576,8 @@ const kernel cpu_reduce = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

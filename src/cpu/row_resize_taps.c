@@ -71,12 +71,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return row_memory_ns(p, target, a->mode == resize_mode_cubic ? 12 : 6);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -302,7 +296,8 @@ const kernel cpu_resize_taps = {
     .check = row_check_isa,
     .print = row_print_isa,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -34,12 +34,6 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return is_in_place ? row_operand_bytes(&p->in[1]) * 0.2 : row_memory_ns(p, target, 1);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(record);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -118,7 +112,7 @@ const kernel cpu_tensor_scatter = {
     .tactics = reference_row_tactics,
     .check = reference_row_check,
     .cost_ns = cost_ns,
-    .record_size = record_size,
+    .record = sizeof(record),
     .bind = bind,
     .run = run,
 };

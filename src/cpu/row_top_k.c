@@ -101,12 +101,6 @@ static double top_cost_ns(const problem *p, const tactic *t, const kernel_target
     return row_memory_ns(p, target, 4);
 }
 
-static size_t top_record_size(const problem *p, const tactic *t)
-{
-    (void)p, (void)t;
-    return sizeof(top_record);
-}
-
 static sinter_status top_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -328,7 +322,7 @@ const kernel cpu_top_k = {
     .print = row_print_isa,
     .cost_ns = top_cost_ns,
     .workspace = top_workspace,
-    .record_size = top_record_size,
+    .record = sizeof(top_record),
     .bind = top_bind,
     .run = top_run,
 };

@@ -152,12 +152,6 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
     return size_mul(workers, size_add(sums_size(p, rows), spread_size(p, rows)));
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -292,7 +286,8 @@ const kernel cpu_tree_ensemble = {
     .print = print,
     .cost_ns = cost_ns,
     .workspace = workspace,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -129,12 +129,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     winograd_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
-static size_t record_size(const problem *p, const tactic *t)
-{
-    (void)t;
-    return sizeof(record) + row_room(p);
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -220,7 +214,8 @@ const kernel cpu_winograd = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
-    .record_size = record_size,
+    .record = sizeof(record),
+    .record_size = row_record_room,
     .bind = bind,
     .run = run,
 };

@@ -86,7 +86,7 @@ static sinter_status make_step(context *c, shape *s, uint32_t step)
     }
     to->attrs = attrs;
     if (from->kind != STEP_KERNEL || !context_has_places(c) || code->kernel->where != KERNEL_ON_HOST) return SINTER_OK;
-    s->record[step] = arena_alloc(&s->a, code->kernel->record_size(code->problem, t), 64);
+    s->record[step] = arena_alloc(&s->a, kernel_record_size(code->kernel, code->problem, t), 64);
     return s->record[step] ? SINTER_OK : FAIL_MEMORY(&c->e, "a step");
 }
 

@@ -54,7 +54,7 @@ static const char *run_on(case_rig *r, const kernel *k, const tactic *t, const p
                           const parallel *workers, const operands *o)
 {
     const size_t book = k->workspace ? k->workspace(p, t, workers ? workers->threads : 1) : 0,
-                 record = k->record_size(p, t);
+                 record = kernel_record_size(k, p, t);
     void *workspace = case_guarded(r, book, 0xFF), *to = case_guarded(r, record, 0xAB);
     if (k->unbind) memset(to, 0, record);
     if (k->bind(&r->e, p, t, x->p->attrs, o->view_in, o->view_out, to) != SINTER_OK) return r->e.error->text;

@@ -427,7 +427,7 @@ const char *emulate_run(env *e, emulate_job *j, char *why, size_t size)
 {
     enum { CANARY = 64 };
     if (j->region_count >= REGIONS_MAX) return "more regions than there is room for";
-    const size_t record_size = j->kernel->base.record_size(j->problem, j->tactic);
+    const size_t record_size = kernel_record_size(&j->kernel->base, j->problem, j->tactic);
     if (record_size != sizeof(cuda_record)) return "record_size is not that of a cuda_record";
     uint8_t *memory = aligned_alloc(64, record_size + CANARY);
     struct device_fault *fault = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
