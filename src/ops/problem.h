@@ -30,6 +30,8 @@ typedef struct problem_operand {
     bool         is_const;
     bool         is_gapped;             /* strided, and elements along the innermost axis are not adjacent */
     bool         is_strided;            /* not dense in `order`: any strides of that order, or broadcast */
+    bool         is_late;               /* data decides several of its sizes, which are not all at their largest at
+                                         * once. For who chooses kernels: not part of the line */
     uint8_t      order[SINTER_RANK_MAX];/* axes, outermost first */
     dim_range    dim[SINTER_RANK_MAX];
 } problem_operand;

@@ -36,13 +36,44 @@ static int by_model(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Returns the workspace in bytes at the sizes that kernels are chosen for. SIZE_MAX: the problem has too many operands.
+ */
+static size_t workspace_usual(const kernel *k, const problem *p, const tactic *t, uint32_t threads)
+{
+    enum { OPERANDS = 24 };
+    problem_operand list[OPERANDS];
+    problem usual = *p;
+    if (p->count_in + p->count_out > OPERANDS) return SIZE_MAX;
+    usual.in = list;
+    usual.out = list + p->count_in;
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        problem_operand *x = &list[i];
+        *x = i < p->count_in ? p->in[i] : p->out[i - p->count_in];
+        for (uint32_t j = 0; j < x->rank; j++) x->dim[j].min = x->dim[j].max = x->dim[j].opt;
+    }
+    return k->workspace(&usual, t, threads);
+}
+
+static bool has_late(const problem *p)
+{
+    for (uint32_t i = 0; i < p->count_in; i++)
+        if (p->in[i].is_late) return true;
+    return false;
+}
+
 /* Refuses a kernel that wants more workspace than the options permit. The workspace is booked for the largest sizes of
  * all axes. With data-dependent sizes or wide profiles that can exceed the machine's memory, while another kernel needs
- * less. */
+ * less. Also refuses a kernel whose workspace grows out of proportion with data-dependent sizes: each size of an
+ * operand can be as large as all its elements, but not all sizes at once. */
 static const char *workspace_reason(const kernel *k, const problem *p, const tactic *t, const tune_options *o)
 {
-    const bool is_limited = k->workspace && o->workspace_max;
-    return is_limited && k->workspace(p, t, o->threads) > o->workspace_max ? "wants too large a workspace" : NULL;
+    enum { LATE_LEAST = 1 << 22, LATE_TIMES = 16 };
+    const size_t wanted = k->workspace ? k->workspace(p, t, o->threads) : 0;
+    if (o->workspace_max && wanted > o->workspace_max) return "wants too large a workspace";
+    if (wanted <= LATE_LEAST || !has_late(p)) return NULL;
+    return wanted / LATE_TIMES > workspace_usual(k, p, t, o->threads)
+               ? "wants a workspace for data-dependent sizes that cannot all be at their largest"
+               : NULL;
 }
 
 /* Lists all tactics of the kernels that accept the problem, the fastest by the cost model first. The reference is

@@ -61,8 +61,13 @@ static bool mode_order(lowering *l, const work *w, work_mode m, uint32_t rank, c
 
 static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t rank)
 {
+    uint32_t late = 0;
     o->rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) o->dim[i] = dim_size_range_of(l->p->dims, d[i]);
+    for (uint32_t i = 0; i < rank; i++) {
+        o->dim[i] = dim_size_range_of(l->p->dims, d[i]);
+        late += dim_is_late(l->p->dims, d[i]);
+    }
+    o->is_late = late > 1;
     problem_operand_calm(o);
 }
 

@@ -246,6 +246,79 @@ static bool root(grow *g, const gop *op)
     return (way == 1 ? grow_1(g, "Reciprocal", r) : grow_2(g, "Div", grow_fellow(g, x, t), r)) != G_NONE;
 }
 
+/* A value of these sizes that a list gives while the model runs. What a size is at most, is then known of all of them
+ * together, and of each one alone. */
+static uint32_t sized_late(grow *g, const gsize *d, uint32_t rank)
+{
+    gsize count = gsize_of(1);
+    for (uint32_t i = 0; i < rank; i++)
+        for (uint32_t k = 0; k < G_ENVS; k++) count.at[k] *= d[i].at[k];
+    if (gsize_min(g, count) < 1) return G_NONE;
+    uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, &count, 1);
+    if (x != G_NONE && grow_one_in(g, 2)) x = activation(g, x);
+    uint32_t shape = grow_one_in(g, 2) ? grow_computed(g, d, rank, false) : G_NONE;
+    if (shape == G_NONE) shape = grow_input_ints(g, SINTER_DTYPE_I64, d, rank, false);
+    x = x == G_NONE || shape == G_NONE ? G_NONE : grow_2(g, "Reshape", x, shape);
+    return x != G_NONE && grow_one_in(g, 4) ? grow_1(g, "Abs", x) : x;
+}
+
+/* Layers whose operands have sizes that data decides. */
+static bool late(grow *g, const gop *op)
+{
+    (void)op;
+    const uint32_t way = grow_below(g, 8), rank = 2 + grow_below(g, 3);
+    gsize d[5];
+    for (uint32_t i = 0; i < rank + 1; i++)
+        for (uint32_t k = 0; k < G_ENVS; k++) d[i].at[k] = grow_between(g, 1, i + 1 < rank ? 5 : 8);
+    const uint32_t last = rank - 1;
+    const gsize wide = gsize_of(grow_between(g, 1, 33)), axis = gsize_of(grow_between(g, 1, 8));
+    if (way < 3) { /* a product with a weight, with another such value, or with itself */
+        if (way == 0) d[last] = axis;
+        const uint32_t x = sized_late(g, d, rank);
+        if (x == G_NONE) return false;
+        const gsize w[2] = { d[last], wide };
+        int64_t perm[4] = { 0, 1, 2, 3 };
+        perm[last - 1] = last;
+        perm[last] = last - 1;
+        gsize other[4];
+        for (uint32_t i = 0; i < rank; i++) other[i] = i == last ? d[rank] : i + 1 == last ? d[last] : d[i];
+        const uint32_t y = way == 0
+                               ? grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ w[0].at[0], wide.at[0] }, 2, 1)
+                           : way == 1 ? sized_late(g, other, rank)
+                                      : grow_transpose(g, x, perm);
+        return y != G_NONE && activation(g, grow_2(g, "MatMul", x, y)) != G_NONE;
+    }
+    if (way == 3) { /* Gemm */
+        d[1] = axis;
+        const uint32_t x = sized_late(g, d, 2);
+        if (x == G_NONE) return false;
+        return grow_3(g, "Gemm", x, grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ axis.at[0], wide.at[0] }, 2, 1),
+                      grow_weight(g, SINTER_DTYPE_F32, &wide.at[0], 1, 1)) != G_NONE;
+    }
+    if (way == 4) { /* Conv */
+        for (uint32_t i = 2; i < 4; i++)
+            for (uint32_t k = 0; k < G_ENVS; k++) d[i].at[k] = grow_between(g, 3, 8);
+        d[1] = axis;
+        const uint32_t x = sized_late(g, d, 4);
+        return x != G_NONE && grow_2(g, "Conv", x,
+                                     grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ wide.at[0], axis.at[0], 3, 3 },
+                                                 4, 0.5)) != G_NONE;
+    }
+    if (way == 5) { /* Attention */
+        const gsize q[4] = { d[0], gsize_of(2), d[1], axis }, k[4] = { d[0], gsize_of(2), d[2], axis };
+        const uint32_t a = sized_late(g, q, 4), b = sized_late(g, k, 4), c = sized_late(g, k, 4);
+        return a != G_NONE && b != G_NONE && c != G_NONE && grow_3(g, "Attention", a, b, c) != G_NONE;
+    }
+    const uint32_t x = sized_late(g, d, rank);
+    if (x == G_NONE) return false;
+    if (way == 6) return grow_1(g, grow_one_in(g, 2) ? "Softmax" : "LogSoftmax", x) != G_NONE;
+    const gsize k = gsize_of(gsize_min(g, d[last]));
+    const uint32_t most = grow_ints(g, &k, 1, false), n = grow_begin(g, "TopK");
+    grow_in(g, n, x);
+    grow_in(g, n, most);
+    return grow_end(g, n, 2) != G_NONE;
+}
+
 /* clang-format off */
 const gop gops_chains[] = {
     { "anchor", 0, 0, 14, anchor, 0, 0, 0 },   { "softmax", 0, 0, 3, softmax, 0, 0, 0 },
@@ -253,6 +326,7 @@ const gop gops_chains[] = {
     { "root", 0, 0, 2, root, 0, 0, 0 },
     { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "tokens_first", 0, 0, 4, tokens_first, 0, 0, 0 },
     { "mixer", 0, 0, 3, mixer, 0, 0, 0 },      { "views", 0, 0, 8, views, 0, 0, 0 },
+    { "late", 0, 0, 4, late, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */

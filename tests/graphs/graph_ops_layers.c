@@ -9,12 +9,17 @@ static uint32_t weight(grow *g, int64_t a, int64_t b, int64_t c, uint32_t rank)
     return grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ a, b, c }, rank, 0.5);
 }
 
-/* Mostly F32; else a type of floats that leaves of the graph may have. */
+/* Mostly F32; else one of the types of floats that leaves of the graph may have. */
+static sinter_dtype float_among(grow *g, uint64_t types)
+{
+    static const sinter_dtype all[] = { SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F64 };
+    const sinter_dtype t = all[grow_below(g, COUNT_OF(all))];
+    return g->types & types & (uint64_t)1 << t ? t : SINTER_DTYPE_F32;
+}
+
 static sinter_dtype float_of(grow *g)
 {
-    static const sinter_dtype types[] = { SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F64 };
-    const sinter_dtype t = types[grow_below(g, COUNT_OF(types))];
-    return g->types >> t & 1 ? t : SINTER_DTYPE_F32;
+    return float_among(g, T_F);
 }
 
 /* The last axis where it is a number; 0: it is not. */
@@ -38,37 +43,69 @@ static void activations(grow *g, uint32_t n, int64_t gates, int64_t dirs)
     }
 }
 
+/* Numbers of units as networks have them, and beside them. */
+static int64_t units(grow *g)
+{
+    static const int64_t usual[] = { 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 72, 96, 100 };
+    if (!grow_one_in(g, 3)) return grow_between(g, 1, 5);
+    return grow_one_in(g, 3) ? grow_between(g, 6, 100) : usual[grow_below(g, COUNT_OF(usual))];
+}
+
+/* The layer's input. Beside many units the input is often wide, too. */
+static uint32_t sequence(grow *g, int64_t hidden)
+{
+    const uint64_t types = g->m->opset >= 22 ? T_F : T_F & ~T_OF(BF16);
+    if (hidden < 6 || grow_one_in(g, 2)) return grow_pick(g, types, 3, 3);
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(units(g)) };
+    return grow_shaped(g, float_among(g, types), d, 3);
+}
+
 static bool recurrent(grow *g, const gop *op)
 {
     static const char *const directions[] = { "forward", "reverse", "bidirectional" };
+    enum { PRODUCTS_MAX = 1 << 21, WEIGHTS_MAX = 1 << 17, RESULTS_MAX = 1 << 14 };
     const bool is_batch_first = g->m->opset >= 14 && grow_one_in(g, 5);
-    const uint32_t x = grow_pick(g, T_F32, 3, 3), way = grow_below(g, 3);
-    const int64_t width = width_of(g, x), hidden = grow_between(g, 1, 5), dirs = way == 2 ? 2 : 1;
+    int64_t hidden = units(g);
+    const uint32_t x = sequence(g, hidden), way = grow_below(g, 3);
+    const int64_t width = width_of(g, x), dirs = way == 2 ? 2 : 1, count_max = g->count_max;
     if (!width || gsize_min(g, grow_dim(g, x, 1)) < 1 || gsize_min(g, grow_dim(g, x, 0)) < 1) return false;
-    const gsize batch = grow_dim(g, x, !is_batch_first), time = grow_dim(g, x, is_batch_first),
-                first = is_batch_first ? batch : gsize_of(dirs), second = is_batch_first ? gsize_of(dirs) : batch,
+    const gsize batch = grow_dim(g, x, !is_batch_first), time = grow_dim(g, x, is_batch_first);
+    int64_t rows = 1;
+    for (uint32_t k = 0; k < G_ENVS; k++)
+        if (dirs * batch.at[k] * time.at[k] > rows) rows = dirs * batch.at[k] * time.at[k];
+    while (hidden > 1 && (rows * op->arg * hidden * (hidden + width) > PRODUCTS_MAX || rows * hidden > RESULTS_MAX))
+        hidden--;
+    double scale = 0.5; /* states of many units would swing otherwise, and rounding would decide the results */
+    while (scale * scale * (double)hidden > 1.25) scale /= 2;
+    const gsize first = is_batch_first ? batch : gsize_of(dirs), second = is_batch_first ? gsize_of(dirs) : batch,
                 state[3] = { first, second, gsize_of(hidden) };
+    const sinter_dtype t = grow_type(g, x);
     const bool has_lengths = grow_one_in(g, 4), has_state = grow_one_in(g, 2), is_lstm = op->arg == 4;
+    g->count_max = WEIGHTS_MAX;
     const uint32_t in[8] = {
         x,
-        weight(g, dirs, op->arg * hidden, width, 3),
-        weight(g, dirs, op->arg * hidden, hidden, 3),
-        grow_one_in(g, 2) ? weight(g, dirs, 2 * op->arg * hidden, 0, 2) : G_ABSENT,
+        grow_weight(g, t, (const int64_t[]){ dirs, op->arg * hidden, width }, 3, scale),
+        grow_weight(g, t, (const int64_t[]){ dirs, op->arg * hidden, hidden }, 3, scale),
+        grow_one_in(g, 2) ? grow_weight(g, t, (const int64_t[]){ dirs, 2 * op->arg * hidden }, 2, 0.5) : G_ABSENT,
         has_lengths ? grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
                                 (gfill){ 1, (double)gsize_min(g, time), 1, grow_below(g, 999) })
                     : G_ABSENT,
-        has_state ? grow_shaped(g, SINTER_DTYPE_F32, state, 3) : G_ABSENT,
-        has_state && is_lstm ? grow_shaped(g, SINTER_DTYPE_F32, state, 3) : G_ABSENT,
-        is_lstm && grow_one_in(g, 4) ? weight(g, dirs, 3 * hidden, 0, 2) : G_ABSENT,
+        has_state ? grow_shaped(g, t, state, 3) : G_ABSENT,
+        has_state && is_lstm ? grow_shaped(g, t, state, 3) : G_ABSENT,
+        is_lstm && grow_one_in(g, 4) ? grow_weight(g, t, (const int64_t[]){ dirs, 3 * hidden }, 2, 0.5) : G_ABSENT,
     };
     const uint32_t n = grow_begin(g, op->name);
+    if (t == SINTER_DTYPE_BF16) grow_since(g, 22);
     for (uint32_t i = 0; i < (is_lstm ? 8u : 6u); i++) grow_in(g, n, in[i]);
     grow_int(g, n, "hidden_size", hidden);
     if (is_batch_first) grow_int(g, n, "layout", 1);
     if (way) grow_text(g, n, "direction", directions[way]);
     if (op->arg == 3 && grow_one_in(g, 2)) grow_int(g, n, "linear_before_reset", 1);
     if (grow_one_in(g, 4)) activations(g, n, op->arg, dirs);
-    return grow_end(g, n, op->arg == 4 ? 3 : 2) != G_NONE;
+    g->count_max = count_max > RESULTS_MAX ? count_max : RESULTS_MAX;
+    const uint32_t made = grow_end(g, n, op->arg == 4 ? 3 : 2);
+    g->count_max = count_max;
+    return made != G_NONE;
 }
 
 /* ---- attention ---- */
