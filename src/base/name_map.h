@@ -5,7 +5,8 @@
 
 #include "base/arena.h"
 
-typedef struct name_slot { const char *name; uint32_t value; } name_slot;
+/* With the hash beside it, a name is read only where it is most likely the one that is looked for. */
+typedef struct name_slot { const char *name; uint32_t value, hash; } name_slot;
 typedef struct name_map {
     arena     *a;
     name_slot *slot;
