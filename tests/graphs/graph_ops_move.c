@@ -70,10 +70,22 @@ static bool flatten(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Is it said of each axis whether its size is 1? Where only a run knows, the rank of a Squeeze without axes is open. */
+static bool is_one_said(const grow *g, uint32_t x)
+{
+    const gvalue *v = &g->m->value.at[x];
+    if (v->kind != G_INPUT && v->kind != G_CONST) return false;
+    for (uint32_t i = 0; i < v->rank; i++)
+        for (uint32_t k = 0; k < g->m->envs && v->dim[i].symbol != G_NONE; k++)
+            if (grow_dim(g, x, i).at[k] == 1) return false;
+    return true;
+}
+
 static bool squeeze(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
     if (x == G_NONE) return false;
+    if (is_one_said(g, x) && grow_one_in(g, 4)) return grow_1(g, op->name, x) != G_NONE;
     int64_t axes[SINTER_RANK_MAX];
     uint32_t count = 0;
     const uint32_t rank = grow_rank(g, x);
