@@ -26,11 +26,15 @@ bool        attention_is_plain(const problem *p);
 /* Elements of a tensor copy's box, the bytes of a line of them, and how many boxes so many elements are. */
 enum { ATTENTION_BOX = 64, ATTENTION_LINE = 128 };
 uint32_t    attention_boxes(int64_t elements);
-/* The parameters of the kernels on warpgroups, behind the launch that they are for. A block takes `rows` queries at a
- * time. most: that many blocks stay; 0: each has its own queries. */
+/* A launch of a kernel on warpgroups: code `code` of the row. A block takes `rows` queries at a time, tiles of `bn` keys.
+ * most: that many blocks stay; 0: each has its own queries. is_dealt: tiles are in the order of DEALT. */
+typedef struct attention_group {
+    int64_t  rows, most;
+    uint32_t bn, threads, shared, code;
+    bool     is_dealt;
+} attention_group;
 sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, const view *in, const view *out,
-                                   int64_t rows, uint32_t bn, int64_t most, uint32_t threads, uint32_t shared,
-                                   cuda_record *r);
+                                   const attention_group *g, cuda_record *r);
 /* MASK, PAIRS, KEYED, IS_BF16, CAP, CAUSAL and LENGTH of attention.cuh. */
 void        attention_define(const problem *p, cuda_code *c);
 /* The same, and DEPTH, WIDTH and FOLD of attention_group.cuh, for kernels on Hopper's warpgroups. */

@@ -132,8 +132,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     const once_tactic x = TACTIC_AS(once_tactic, t);
     if (in[1].dim[2] > x.bn8 * 8) return FAIL(e, INTERNAL, "more keys than a tile of attention has");
-    return attention_bind_group(e, p, attrs, in, out, 64 * x.groups, x.bn8 * 8u, x.units * x.blocks, 128u * x.groups,
-                                shared_of(p, x), to);
+    const attention_group g = { .rows = 64 * x.groups,
+                                .most = x.units * x.blocks,
+                                .bn = x.bn8 * 8u,
+                                .threads = 128u * x.groups,
+                                .shared = shared_of(p, x) };
+    return attention_bind_group(e, p, attrs, in, out, &g, to);
 }
 
 CUDA_ROW(cuda_attention_once, 1, reject, , .out_strides = STRIDES_ROWS);

@@ -49,6 +49,33 @@ uint32_t attention_boxes(int64_t elements)
     return (uint32_t)((elements + BOX - 1) / BOX);
 }
 
+/* Does the kernel read masks of eight keys at once (DEALT)? */
+typedef enum deal { DEAL_NEVER, DEAL_FOR_SOME_SIZES, DEAL_ALWAYS } deal;
+
+static deal deal_of(const problem *p, uint32_t bn)
+{
+    if (bn % 32 || p->count_anchor <= 3 || p->in[3].dtype == SINTER_DTYPE_NONE || attention_is_keyed(p))
+        return DEAL_NEVER;
+    const problem_operand *m = &p->in[3];
+    const dim_range *keys = &p->in[1].dim[2];
+    const uint32_t bytes = sinter_dtype_bits(m->dtype) / 8, unit = bytes * 8 < 16 ? bytes * 8 : 16;
+    if (m->is_gapped || m->order[m->rank - 1] != m->rank - 1) return DEAL_NEVER;
+    if (m->dim[m->rank - 1].min > 1 && (keys->min == keys->max ? keys->min : keys->divisor) % 8 == 0 &&
+        cuda_operand_vector(m, 8) * bytes >= unit)
+        return DEAL_ALWAYS;
+    return keys->max < 8 || (keys->min == keys->max && keys->min % 8) ? DEAL_NEVER : DEAL_FOR_SOME_SIZES;
+}
+
+/* By sizes: eights of keys lie next to each other and begin at multiples of 16 bytes, or of their own. */
+static bool lies_in_eights(const view *mask, const view *keys)
+{
+    const int64_t bytes = sinter_dtype_bits(mask->dtype) / 8, unit = 16 / bytes < 8 ? 16 / bytes : 8;
+    if (keys->dim[2] % 8 || !mask->rank || mask->dim[mask->rank - 1] != keys->dim[2]) return false;
+    for (uint32_t i = 0; i + 1 < mask->rank; i++)
+        if (mask->dim[i] > 1 && mask->stride[i] % unit) return false;
+    return mask->stride[mask->rank - 1] == 1;
+}
+
 /* Queries, where results are put together later, too; two tiles of keys and values, and of masks. */
 static uint32_t shared_of(const problem *p, hopper_tactic h)
 {
@@ -73,7 +100,9 @@ static bool fits(const problem *p, hopper_tactic h)
     const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
     const uint32_t masks = attention_is_plain(p)   ? 0
                            : attention_is_keyed(p) ? 8
-                                                   : bn / 2 + 8,
+                           : deal_of(p, bn) == DEAL_ALWAYS
+                               ? bn / 8 * sinter_dtype_bits(p->in[3].dtype) / 8 + 8
+                               : bn / 2 + 8,
                    work = (h.has_overlap ? 26 : 12) + masks;
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
@@ -155,8 +184,9 @@ void attention_define_group(const problem *p, cuda_code *c)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    if (index) return false;
     const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
+    const deal d = deal_of(p, h.bn8 * 8u);
+    if (index > (d == DEAL_FOR_SOME_SIZES ? 1u : 0u)) return false;
     c->source = "attention_wgmma.cu";
     c->entry = "attention_wgmma";
     attention_define_group(p, c);
@@ -166,46 +196,55 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "OVERLAP", h.has_overlap);
     cuda_code_define(c, "TURNS", h.has_turns);
     cuda_code_define(c, "TRIGGER", h.trigger);
+    cuda_code_define(c, "DEALT", d != DEAL_NEVER && !index);
     return true;
 }
 
-/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). */
-static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t operand, const view *x, uint32_t tokens)
+/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). is_dealt: by 32 tokens, over (element, every
+ * fourth token, token of four, head, batch). */
+static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t operand, const view *x, uint32_t tokens,
+                      bool is_dealt)
 {
     cuda_map *map = cuda_map_add(r, param, at);
     if (!map) return false;
-    static const uint8_t axis[4] = { 3, 2, 1, 0 };
     map->operand = operand;
-    map->rank = 4;
     map->swizzle = SWIZZLE_128;
     map->dtype = (uint8_t)x->dtype;
-    for (uint32_t i = 0; i < 4; i++) {
-        const int64_t length = x->dim[axis[i]];
+    for (uint32_t i = 4; i-- > 0;) {
+        const int64_t length = x->dim[i];
+        const uint32_t k = map->rank++;
         /* An axis of one has any pitch, a map has only multiples of 16 bytes; an axis of none is not read. */
-        map->dim[i] = length > 0 ? (uint64_t)length : 1;
-        map->stride[i] = (uint64_t)(length > 1 || i == 0 ? x->stride[axis[i]] : x->dim[3]) * 2;
-        map->box[i] = i == 0 ? BOX : i == 1 ? tokens : 1;
-        map->step[i] = 1;
+        map->dim[k] = length > 0 ? (uint64_t)length : 1;
+        map->stride[k] = (uint64_t)(length > 1 || i == 3 ? x->stride[i] : x->dim[3]) * 2;
+        map->box[k] = i == 3 ? BOX : i == 2 ? tokens : 1;
+        map->step[k] = 1;
+        if (i != 2 || !is_dealt) continue;
+        map->dim[k + 1] = map->box[k + 1] = 4;
+        map->stride[k + 1] = map->stride[k];
+        map->step[k + 1] = 1;
+        map->dim[k] = (map->dim[k] + 3) / 4;
+        map->stride[k] *= 4;
+        map->box[k] = 8;
+        map->rank++;
     }
     return true;
 }
 
 sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, const view *in, const view *out,
-                                   int64_t rows, uint32_t bn, int64_t most, uint32_t threads, uint32_t shared,
-                                   cuda_record *r)
+                                   const attention_group *g, cuda_record *r)
 {
     const view *q = &in[0];
-    const int64_t tiles = (q->dim[2] + rows - 1) / rows;
+    const int64_t tiles = (q->dim[2] + g->rows - 1) / g->rows;
     int64_t items;
     if (!i64_mul(tiles, q->dim[1], &items) || !i64_mul(items, q->dim[0], &items) || items > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
                     (long long)q->dim[1], (long long)q->dim[2]);
     struct attention_wgmma_args *x;
-    TRY(cuda_launch_begin(e, r, 0, (uint64_t)(most && items > most ? most : items), 1, 1, threads, shared, sizeof *x,
-                          &x));
-    if (!map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
-        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], bn) ||
-        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], bn))
+    const int64_t blocks = g->most && items > g->most ? g->most : items;
+    TRY(cuda_launch_begin(e, r, g->code, (uint64_t)blocks, 1, 1, g->threads, g->shared, sizeof *x, &x));
+    if (!map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64, false) ||
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], g->bn, g->is_dealt) ||
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], g->bn, g->is_dealt))
         return FAIL(e, INTERNAL, "attention's parameters do not fit");
     x->tiles = (small)tiles;
     x->items = (small)items;
@@ -221,8 +260,16 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                           void *to)
 {
     const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
-    return attention_bind_group(e, p, attrs, in, out, 64 * h.consumers, h.bn8 * 8u, h.units * h.blocks, threads_of(h),
-                                shared_of(p, h), to);
+    const deal d = deal_of(p, h.bn8 * 8u);
+    const bool is_dealt = d == DEAL_ALWAYS || (d == DEAL_FOR_SOME_SIZES && lies_in_eights(&in[3], &in[1]));
+    const attention_group g = { .rows = 64 * h.consumers,
+                                .most = h.units * h.blocks,
+                                .bn = h.bn8 * 8u,
+                                .threads = threads_of(h),
+                                .shared = shared_of(p, h),
+                                .code = d == DEAL_FOR_SOME_SIZES && !is_dealt,
+                                .is_dealt = is_dealt };
+    return attention_bind_group(e, p, attrs, in, out, &g, to);
 }
 
-CUDA_ROW(cuda_attention_wgmma, 2, attention_reject_group, , .out_strides = STRIDES_ROWS);
+CUDA_ROW(cuda_attention_wgmma, 3, attention_reject_group, , .out_strides = STRIDES_ROWS);

@@ -15,6 +15,12 @@ typedef struct vote {
     double weight;
 } vote;
 
+typedef struct concat_part {
+    uint32_t value, target; /* an operand, and the part of the whole where it belongs */
+    dim first, size;        /* along the axis */
+    bool is_written;        /* there, by the step that makes it */
+} concat_part;
+
 /* Is the value empty at opt? Then its strides say nothing about its order. */
 static bool is_usually_empty(const dim_table *t, const plan_value *v)
 {
@@ -80,6 +86,41 @@ static bool may_replace(const lowering *l, uint32_t value, uint32_t part, const 
     return may;
 }
 
+/* What is `size` long along the axis, from `first` on. */
+static sinter_status part_new(lowering *l, uint32_t whole, int64_t axis, dim first, dim size, uint32_t *out)
+{
+    plan_value p = l->p->value.at[whole];
+    p.offset = dim_mul(l->p->dims, first, p.stride[axis]);
+    p.dim[axis] = size;
+    plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+    if (!slot) return FAIL_MEMORY(l->e, "a concatenation");
+    *slot = p;
+    *out = l->p->value.count - 1;
+    return SINTER_OK;
+}
+
+/* Adjacent parts that nobody writes in place: in one step where each launch costs as much as many bytes, else each in
+ * its own. */
+static sinter_status copy_parts(lowering *l, const work *w, uint32_t whole, const concat_part *p, uint32_t count)
+{
+    const int64_t axis = ((const attrs_concat *)w->attrs)->axis;
+    if (count > 1 && l->o->backend->copy) {
+        uint32_t *from = ARENA_NEW(l->a, uint32_t, count), target;
+        if (!from) return FAIL_MEMORY(l->e, "a concatenation");
+        dim size = dim_const(l->p->dims, 0);
+        for (uint32_t i = 0; i < count; i++) {
+            from[i] = lower_current(l, p[i].value);
+            size = dim_add(l->p->dims, size, p[i].size);
+        }
+        bool is_done;
+        TRY(part_new(l, whole, axis, p[0].first, size, &target));
+        TRY(work_join_into(l, count, from, axis, target, w->name, &is_done));
+        if (is_done) return SINTER_OK;
+    }
+    for (uint32_t i = 0; i < count; i++) TRY(work_copy_into(l, lower_current(l, p[i].value), p[i].target, w->name));
+    return SINTER_OK;
+}
+
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
 {
     for (uint32_t i = 0; i < w->count_in; i++) TRY(work_place(l, w->in[i], PLACE_DEVICE, w->name, &w->in[i]));
@@ -96,21 +137,24 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, o->name, o->dtype, o->rank, o->dim, order);
     if (!whole) return FAIL_MEMORY(l->e, "a concatenation");
     if (direct) l->p->storage.at[l->p->value.at[whole].storage].io = o->io - 1;
+    concat_part *parts = ARENA_NEW(l->a, concat_part, w->count_in + 1);
+    if (!parts) return FAIL_MEMORY(l->e, "a concatenation");
+    uint32_t count = 0;
     dim at = dim_const(l->p->dims, 0);
     for (uint32_t i = 0; i < w->count_in; i++) {
-        plan_value part = l->p->value.at[whole];
-        const dim size = l->p->value.at[w->in[i]].dim[attrs->axis];
-        part.offset = dim_mul(l->p->dims, at, part.stride[attrs->axis]);
-        part.dim[attrs->axis] = size;
+        const dim size = l->p->value.at[w->in[i]].dim[attrs->axis], first = at;
         at = dim_add(l->p->dims, at, size);
         if (dim_is(l->p->dims, size, 0)) continue;
-        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
-        if (!slot) return FAIL_MEMORY(l->e, "a concatenation");
-        *slot = part;
-        const uint32_t target = l->p->value.count - 1;
+        uint32_t target;
+        TRY(part_new(l, whole, attrs->axis, first, size, &target));
         const uint32_t from = lower_current(l, w->in[i]); /* in an earlier part, where it is an operand again */
-        if (!may_replace(l, from, target, o) || !work_redirect(l, from, target))
-            TRY(work_copy_into(l, from, target, w->name));
+        const bool is_written = may_replace(l, from, target, o) && work_redirect(l, from, target);
+        parts[count++] = (concat_part){ w->in[i], target, first, size, is_written };
+    }
+    for (uint32_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && !parts[end].is_written; end++) {}
+        if (end > i) TRY(copy_parts(l, w, whole, &parts[i], end - i));
+        else end++;
     }
     *value = whole;
     return SINTER_OK;

@@ -100,6 +100,10 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
 sinter_status work_update(lowering *l, const work *w, uint32_t *value);
 /* A copy of `value` into the existing value `target` of the same dims. */
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);
+/* One step that copies the values side by side along `axis` into the existing value `target`. *is_done false: no kernel
+ * of the device does that, and nothing changed. */
+sinter_status work_join_into(lowering *l, uint32_t count, uint32_t *value, int64_t axis, uint32_t target,
+                             const char *name, bool *is_done);
 /* Makes the only step that writes `value` write into `target` instead, a strided part of a larger value. Also works
  * where `value` is a reshape of the step's result. False: the step's kernel cannot write with these strides, and
  * nothing changed. */

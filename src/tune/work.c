@@ -219,38 +219,52 @@ sinter_status work_update(lowering *l, const work *w, uint32_t *value)
 
 /* ---- copies ---- */
 
-static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, const char *name)
+/* One step that copies the inputs of `w`, a copy or a concatenation, into `target`. *is_done false: no kernel of the
+ * device does that, and nothing changed. */
+static sinter_status copy_step(lowering *l, work *w, uint32_t target, bool *is_done)
 {
-    const plan_value *v = &l->p->value.at[value], *d = &l->p->value.at[target];
-    work_out out = { .dtype = v->dtype, .rank = v->rank };
+    const plan_value *d = &l->p->value.at[target];
+    const storage_place place = lower_place(l, w->in[0]);
+    work_out out = { .dtype = d->dtype, .rank = d->rank };
     memcpy(out.dim, d->dim, sizeof out.dim);
-    void *attrs = op_attrs_new(l->a, OP_copy);
-    if (!attrs) return FAIL_MEMORY(l->e, "a copy");
-    const work w = { .op = OP_copy,
-                     .attrs = attrs,
-                     .count_in = 1,
-                     .count_anchor = 1,
-                     .count_out = 1,
-                     .in = &value,
-                     .out = &out,
-                     .name = name };
+    w->count_anchor = w->count_in;
+    w->count_out = 1;
+    w->out = &out;
     work_trial t;
-    TRY(work_trial_make(l, &w, MODE_ROW, false, &t));
+    TRY(work_trial_make(l, w, MODE_ROW, false, &t));
     work_label(l, d, &t.p->out[0]);
-    work_label(l, v, &t.p->in[0]);
-    if (work_lies_dense(l, v, t.p->out[0].order)) {
-        memcpy(t.p->in[0].order, t.p->out[0].order, sizeof t.p->in[0].order);
-        t.p->in[0].is_strided = t.p->in[0].is_gapped = false;
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        work_label(l, v, &t.p->in[i]);
+        if (!work_lies_dense(l, v, t.p->out[0].order)) continue;
+        memcpy(t.p->in[i].order, t.p->out[0].order, sizeof t.p->in[i].order);
+        t.p->in[i].is_strided = t.p->in[i].is_gapped = false;
     }
     choice c = { .kernel = reference_kernel(l) };
-    if (lower_place(l, value) == PLACE_DEVICE) tune_estimate(t.p, l->o, false, &c);
-    if (place_of(l, c.kernel, STEP_KERNEL) == lower_place(l, value)) return emit(l, &w, &t, &c, STEP_KERNEL, &target);
-    return FAIL(l->e, UNSUPPORTED, "no kernel of the device copies %s", sinter_dtype_name(v->dtype));
+    if (place == PLACE_DEVICE) tune_estimate(t.p, l->o, false, &c);
+    *is_done = place_of(l, c.kernel, STEP_KERNEL) == place;
+    return *is_done ? emit(l, w, &t, &c, STEP_KERNEL, &target) : SINTER_OK;
 }
 
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name)
 {
-    return copy_step(l, value, target, name);
+    bool is_done;
+    work w = { .op = OP_copy, .attrs = op_attrs_new(l->a, OP_copy), .count_in = 1, .in = &value, .name = name };
+    if (!w.attrs) return FAIL_MEMORY(l->e, "a copy");
+    TRY(copy_step(l, &w, target, &is_done));
+    if (is_done) return SINTER_OK;
+    return FAIL(l->e, UNSUPPORTED, "no kernel of the device copies %s",
+                sinter_dtype_name(l->p->value.at[value].dtype));
+}
+
+sinter_status work_join_into(lowering *l, uint32_t count, uint32_t *value, int64_t axis, uint32_t target,
+                             const char *name, bool *is_done)
+{
+    attrs_concat *attrs = op_attrs_new(l->a, OP_concat);
+    if (!attrs) return FAIL_MEMORY(l->e, "a concatenation");
+    attrs->axis = axis;
+    work w = { .op = OP_concat, .attrs = attrs, .count_in = count, .in = value, .name = name };
+    return copy_step(l, &w, target, is_done);
 }
 
 sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
@@ -277,7 +291,7 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     plan_storage *storage = &l->p->storage.at[l->p->value.at[made].storage];
     storage->place = lower_place(l, value);
     if (io) storage->io = io - 1;
-    TRY(copy_step(l, value, made, name));
+    TRY(work_copy_into(l, value, made, name));
     *out = made;
     if (fresh) return SINTER_OK;
     conversion *c = VEC_PUSH(l->a, &l->converted);

@@ -14,12 +14,11 @@
 #define MINUS_INFINITY __uint_as_float(0xff800000u)
 #define LARGEST __uint_as_float(0x7f7fffffu)
 
-/* A number of a mask, multiplied for exp2. Exporters mask a key with the lowest finite number. The product stays finite,
- * so that a row whose keys are all masked has equal scores. Masks beyond 2.36e38 become equal. */
+/* A number of a mask, multiplied for exp2. Exporters mask a key with the lowest finite number. Rounded towards zero the
+ * product stays finite, so that a row whose keys are all masked has equal scores. Masks beyond 2.36e38 become equal. */
 [[maybe_unused]] DEVICE float in_powers(float x)
 {
-    const float y = x * LOG2E;
-    return x >= -LARGEST && x <= LARGEST ? fminf(fmaxf(y, -LARGEST), LARGEST) : y;
+    return multiply_towards_zero(x, LOG2E);
 }
 
 /* Keys behind the length are not read. */

@@ -13,6 +13,8 @@
  *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
  *   KEYED  the mask is the same for all queries of a head: it comes a tile ahead, through shared memory
+ *   DEALT  of each 32 keys a thread has eight that follow one another, so that it reads their masks at once: keys and
+ *          values lie in shared memory in the order 0, 4, ... 28, 1, 5, ... 29, 2, ... 31
  *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
  *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
  *   TRIGGER */
@@ -27,6 +29,11 @@ enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16, MASK_AT = V_EMPTY + 16 };  
 enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
 enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
+#if DEALT
+/* Of eight masks; and of what is read at once. */
+enum { MASK_WORDS = 2 * sizeof(mask_type), UNIT_WORDS = MASK_WORDS < 4 ? MASK_WORDS : 4 };
+#endif
+
 /* By so many powers of two may scores pass the maximum that they are relative to. */
 #define SLACK 8.0f
 
@@ -39,9 +46,17 @@ struct rows {
     float *masks, kept[(BN + 127) / 128];   /* those of the tile to come: this thread's */
 #elif MASK
     i64 mask[2];
+#if DEALT
+    u32 masks[2][BN / 32][MASK_WORDS];  /* of a tile, as they are in memory */
+#else
     float masks[BN / 8][4];             /* what is added to the scores of a tile, before mask_power */
 #endif
+#endif
 };
+
+/* Of a tile, the first key whose scores a thread has; and how far behind it is that of column c of its eight j. */
+DEVICE i32 first_key() { return (i32)(lane_id() & 3) * (DEALT ? 8 : 2); }
+DEVICE i32 key_of(int j, int c) { return DEALT ? j / 4 * 32 + c * 4 + j % 4 : j * 8 + c; }
 
 #if KEYED
 /* Fetches this thread's part of the mask of the keys from `key0` on. */
@@ -64,17 +79,49 @@ DEVICE void mask_share(rows &row, i32 tile)
 template <bool INSIDE>
 DEVICE void mask_fetch_some(const attention_args &a, rows &row, i32 key0)
 {
-    const i32 column = key0 + (lane_id() & 3) * 2;
+    const i32 column = key0 + first_key();
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         const bool is_row = INSIDE || row.first + 8 * r < a.queries;
+#if DEALT
+        const mask_type *const from = (const mask_type *)a.mask + row.mask[r] + column;
+#pragma unroll
+        for (int b = 0; b < BN / 32; b++) {
+            vec<u32, UNIT_WORDS> unit[MASK_WORDS / UNIT_WORDS] = {};
+            if (INSIDE || (is_row && column + b * 32 < a.keys))
+#pragma unroll
+                for (int i = 0; i < MASK_WORDS / UNIT_WORDS; i++)
+                    unit[i] = ((const vec<u32, UNIT_WORDS> *)(from + b * 32))[i];
+#pragma unroll
+            for (int i = 0; i < MASK_WORDS; i++) row.masks[r][b][i] = unit[i / UNIT_WORDS].at[i % UNIT_WORDS];
+        }
+#else
 #pragma unroll
         for (int j = 0; j < BN / 8; j++) {
             const i32 key = column + j * 8;
             mask_read(a, row.mask[r] + (PAIRS ? (i64)key : key * a.mask_stride[3]), INSIDE || (is_row && key < a.keys),
                       INSIDE || (is_row && key + 1 < a.keys), row.masks[j][2 * r], row.masks[j][2 * r + 1]);
         }
+#endif
     }
+}
+
+/* What is added to the score of row r in column c of eight j, multiplied for exp2. */
+DEVICE float mask_of(const rows &row, int r, int j, int c)
+{
+#if DEALT
+    const int i = c * 4 + j % 4, bits = 8 * sizeof(mask_type), each = 32 / bits;
+    const u32 word = row.masks[r][j / 4][i / each] >> i % each * bits % 32;
+#if MASK == 1
+    return mask_power(__uint_as_float(word));
+#elif MASK == 2
+    return mask_number((u8)word);
+#else
+    return mask_power(to_float(mask_type{ (u16)word }));
+#endif
+#else
+    return mask_power(row.masks[j][2 * r + c]);
+#endif
 }
 
 /* Asks for the masks of the keys from `key0` on, while the product that makes their scores runs: inside of the mask all
@@ -91,7 +138,7 @@ DEVICE void mask_fetch(const attention_args &a, rows &row, i32 key0)
 DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &row, float (&by)[2], i32 key0,
                         bool is_whole)
 {
-    [[maybe_unused]] const i32 column = key0 + (lane_id() & 3) * 2, ahead = a.keys - a.queries;
+    [[maybe_unused]] const i32 column = key0 + first_key(), ahead = a.keys - a.queries;
 #if KEYED
     const float *const masks = row.masks + (key0 / BN & 1) * BN + (lane_id() & 3) * 2;
 #endif
@@ -115,8 +162,8 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             x = masked(x, m.at[0]);
             y = masked(y, m.at[1]);
 #elif MASK
-            x = masked(x, mask_power(row.masks[j][2 * r]));
-            y = masked(y, mask_power(row.masks[j][2 * r + 1]));
+            x = masked(x, mask_of(row, r, j, 0));
+            y = masked(y, mask_of(row, r, j, 1));
 #endif
         }
     }
@@ -126,7 +173,7 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
         for (int j = 0; j < BN / 8; j++)
 #pragma unroll
             for (int c = 0; c < 4; c++) {
-                const i32 key = column + j * 8 + (c & 1);
+                const i32 key = column + key_of(j, c & 1);
                 bool seen = key < a.keys;
 #if CAUSAL
                 seen = seen && key <= row.first + (c >> 1) * 8 + ahead;
@@ -208,6 +255,19 @@ DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
     return { tile * ROWS, head, batch, keys > 0 ? (keys + BN - 1) / BN : 0 };
 }
 
+/* A tile of keys or values. DEALT: the map has every fourth token along one axis, and four next to each other along
+ * another. */
+DEVICE void fetch_tile(const tensor_map *map, u32 to, u32 bar, i32 boxes, i32 token, i32 head, i32 batch)
+{
+#if DEALT
+    for (i32 i = 0; i < boxes; i++)
+        for (i32 b = 0; b < BN; b += 32)
+            copy_tensor(to + i * BOX + b * LINE, map, bar, i * 64, (token + b) / 4, 0, head, batch);
+#else
+    fetch(map, to, bar, boxes, BOX, token, head, batch);
+#endif
+}
+
 /* One thread of the producer. `n` counts tiles over all pieces, `turn` pieces. */
 DEVICE void produce(const attention_wgmma_args &w, u32 base)
 {
@@ -221,8 +281,8 @@ DEVICE void produce(const attention_wgmma_args &w, u32 base)
                 const u32 stage = (n + t) & 1, bar = base + K_FULL + 8 * stage;
                 if (n + t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, ((n + t) / 2 - 1) & 1);
                 barrier_expect(bar, K_BYTES);
-                fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
-                      x.batch);
+                fetch_tile((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, t * BN, head_k,
+                           x.batch);
             }
             if (t == 0) {
                 if (turn) barrier_wait(base + Q_EMPTY, (turn - 1) & 1);
@@ -235,8 +295,8 @@ DEVICE void produce(const attention_wgmma_args &w, u32 base)
                 const u32 stage = u & 1, bar = base + V_FULL + 8 * stage;
                 if (u >= 2) barrier_wait(base + V_EMPTY + 8 * stage, (u / 2 - 1) & 1);
                 barrier_expect(bar, V_BYTES);
-                fetch((const tensor_map *)w.map_v, base + V_AT + stage * V_BYTES, bar, BOXES_V, BOX, (t - 1) * BN,
-                      head_k, x.batch);
+                fetch_tile((const tensor_map *)w.map_v, base + V_AT + stage * V_BYTES, bar, BOXES_V, (t - 1) * BN,
+                           head_k, x.batch);
             }
         }
         n += x.tiles;

@@ -98,6 +98,8 @@ DEVICE u32 to_tf32(float x)
 #endif
 }
 
+/* x y, rounded towards zero: finite factors never make an infinite product. */
+DEVICE float multiply_towards_zero(float x, float y) { return __fmul_rz(x, y); }
 /* 2 to the x and 1 / sqrt(x) to 2 units of the last place or so. */
 DEVICE float rsqrt_fast(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }

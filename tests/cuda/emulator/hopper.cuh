@@ -23,6 +23,11 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i
     const int at[5] = { x, y, z, w, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
 }
+DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i32 z, i32 w, i32 v)
+{
+    const int at[5] = { x, y, z, w, v };
+    emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
+}
 template <int N>
 DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i32 (&from)[N + 1], const u16 (&by)[N])
 {

@@ -334,6 +334,12 @@ DEVICE u32 fma_pair_f16(u32 x, u32 y, u32 z) { return emulated_fma_pair<f16>(x, 
 #if SM >= 80
 DEVICE u32 fma_pair_bf16(u32 x, u32 y, u32 z) { return emulated_fma_pair<bf16>(x, y, z, to_bf16); }
 #endif
+DEVICE float multiply_towards_zero(float x, float y)
+{
+    const double exact = (double)x * y;
+    const float near = (float)exact;
+    return fabs((double)near) > fabs(exact) ? nextafterf(near, 0.0f) : near;
+}
 DEVICE float exp2_fast(float x) { return exp2f(x); }
 DEVICE float rsqrt_fast(float x) { return 1 / sqrtf(x); }
 DEVICE float exp2_flush(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.0f : y; }
