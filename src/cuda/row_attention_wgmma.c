@@ -98,11 +98,10 @@ static bool fits(const problem *p, hopper_tactic h)
     /* Registers are shared out to four warps at a time; where a warpgroup produces, it hands its own over. */
     const uint32_t warps = (threads_of(h) / 32 * h.blocks + 3) / 4 * 4, even = 65536 / (32 * warps) / 8 * 8;
     const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
-    const uint32_t masks = attention_is_plain(p)   ? 0
-                           : attention_is_keyed(p) ? 8
-                           : deal_of(p, bn) == DEAL_ALWAYS
-                               ? bn / 8 * sinter_dtype_bits(p->in[3].dtype) / 8 + 8
-                               : bn / 2 + 8,
+    const uint32_t masks = attention_is_plain(p)           ? 0
+                           : attention_is_keyed(p)         ? 8
+                           : deal_of(p, bn) == DEAL_ALWAYS ? bn / 8 * sinter_dtype_bits(p->in[3].dtype) / 8 + 8
+                                                           : bn / 2 + 8,
                    work = (h.has_overlap ? 26 : 12) + masks;
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
@@ -200,8 +199,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     return true;
 }
 
-/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). is_dealt: by 32 tokens, over (element, every
- * fourth token, token of four, head, batch). */
+/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). is_dealt: by 32 tokens, over (element,
+ * every fourth token, token of four, head, batch). */
 static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t operand, const view *x, uint32_t tokens,
                       bool is_dealt)
 {

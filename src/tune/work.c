@@ -253,8 +253,7 @@ sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const
     if (!w.attrs) return FAIL_MEMORY(l->e, "a copy");
     TRY(copy_step(l, &w, target, &is_done));
     if (is_done) return SINTER_OK;
-    return FAIL(l->e, UNSUPPORTED, "no kernel of the device copies %s",
-                sinter_dtype_name(l->p->value.at[value].dtype));
+    return FAIL(l->e, UNSUPPORTED, "no kernel of the device copies %s", sinter_dtype_name(l->p->value.at[value].dtype));
 }
 
 sinter_status work_join_into(lowering *l, uint32_t count, uint32_t *value, int64_t axis, uint32_t target,
