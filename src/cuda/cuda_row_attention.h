@@ -26,8 +26,8 @@ bool        attention_is_plain(const problem *p);
 /* Elements of a tensor copy's box, the bytes of a line of them, and how many boxes so many elements are. */
 enum { ATTENTION_BOX = 64, ATTENTION_LINE = 128 };
 uint32_t    attention_boxes(int64_t elements);
-/* A launch of a kernel on warpgroups: code `code` of the row. A block takes `rows` queries at a time, tiles of `bn` keys.
- * most: that many blocks stay; 0: each has its own queries. is_dealt: tiles are in the order of DEALT. */
+/* A launch of a kernel on warpgroups: code `code` of the row. A block takes `rows` queries at a time, and tiles of `bn`
+ * keys. most: that many blocks stay; 0: each has its own queries. is_dealt: tiles are in the order of DEALT. */
 typedef struct attention_group {
     int64_t  rows, most;
     uint32_t bn, threads, shared, code;
