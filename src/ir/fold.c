@@ -36,6 +36,7 @@ typedef struct rows {
     const view *x;            /* as broadcast to the result */
     const double *value;      /* of each code of 8 bits or fewer, where there are such */
     int64_t at[3], stride[3]; /* elements: where the row begins, and to the next */
+    uint32_t bits[3];
     view *out;
     int64_t first, count; /* of the result */
 } rows;
@@ -72,24 +73,30 @@ static void bf16_row(const rows *r)
 
 static double code_value(const rows *r, uint32_t input, int64_t i)
 {
-    const view *x = &r->x[input];
     const int64_t index = r->at[input] + i * r->stride[input];
-    const uint8_t *at = x->data;
-    const uint32_t bits = (uint32_t)sinter_dtype_bits(x->dtype); /* 8, 4 or 2 */
+    const uint8_t *at = r->x[input].data;
+    const uint32_t bits = r->bits[input]; /* 8, 4 or 2 */
     if (bits == 8) return r->value[at[index]];
     const int64_t bit = index * bits;
     return r->value[(uint32_t)at[bit / 8] >> (bit % 8) & ((1u << bits) - 1)];
 }
 
+static double wide_at(const rows *r, uint32_t input, int64_t i)
+{
+    const int64_t index = r->at[input] + i * r->stride[input];
+    if (r->bits[input] == 32) return (double)((const float *)r->x[input].data)[index];
+    const uint16_t half = ((const uint16_t *)r->x[input].data)[index];
+    return (double)(r->x[input].dtype == SINTER_DTYPE_F16 ? dtype_f16_to_f32(half) : dtype_bf16_to_f32(half));
+}
+
 static void dequantize_row(const rows *r)
 {
+    const sinter_dtype t = r->out->dtype;
+    const bool has_zero = r->x[2].data;
     for (int64_t i = 0; i < r->count; i++) {
-        const double zero = r->x[2].data ? code_value(r, 2, i) : 0,
-                     scale = r->x[1].dtype == SINTER_DTYPE_F32 ? f32_at(r, 1, i)
-                                                               : view_load_f64(&r->x[1], r->at[1] + i * r->stride[1]),
-                     y = (code_value(r, 0, i) - zero) * scale;
-        if (r->out->dtype == SINTER_DTYPE_F32) ((float *)r->out->data)[r->first + i] = (float)y;
-        else view_store_f64(r->out, r->first + i, y);
+        const double zero = has_zero ? code_value(r, 2, i) : 0, y = (code_value(r, 0, i) - zero) * wide_at(r, 1, i);
+        if (t == SINTER_DTYPE_F32) ((float *)r->out->data)[r->first + i] = (float)y;
+        else ((uint16_t *)r->out->data)[r->first + i] = t == SINTER_DTYPE_F16 ? dtype_f16_of_f64(y) : dtype_bf16_of_f64(y);
     }
 }
 
@@ -135,6 +142,7 @@ static bool compute_rows(const ir_node *n, const view *in, view *out)
     for (uint32_t i = 0; i < n->count_in; i++) {
         if (!view_broadcast(&in[i], out->rank, out->dim, &x[i])) return false;
         r.stride[i] = x[i].stride[last];
+        r.bits[i] = (uint32_t)sinter_dtype_bits(x[i].dtype);
     }
     const sinter_dtype codes = is_packed(in[0].dtype) ? in[0].dtype : out->dtype;
     for (uint32_t i = 0; i < COUNT_OF(value) && is_packed(codes); i++) {
