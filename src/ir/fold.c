@@ -96,7 +96,9 @@ static void dequantize_row(const rows *r)
     for (int64_t i = 0; i < r->count; i++) {
         const double zero = has_zero ? code_value(r, 2, i) : 0, y = (code_value(r, 0, i) - zero) * wide_at(r, 1, i);
         if (t == SINTER_DTYPE_F32) ((float *)r->out->data)[r->first + i] = (float)y;
-        else ((uint16_t *)r->out->data)[r->first + i] = t == SINTER_DTYPE_F16 ? dtype_f16_of_f64(y) : dtype_bf16_of_f64(y);
+        else
+            ((uint16_t *)r->out->data)[r->first + i] =
+                t == SINTER_DTYPE_F16 ? dtype_f16_of_f64(y) : dtype_bf16_of_f64(y);
     }
 }
 
