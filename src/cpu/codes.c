@@ -104,12 +104,12 @@ static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const 
 {
     const int64_t width = width_of(isa), words = words_of(f), each = 32 / f->w.bits;
     const int64_t step_k = src->stride[axis], step_n = src->stride[1 - axis];
-    const uint32_t flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
+    const uint32_t bits = f->w.bits, flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
     for (int64_t panel = 0; panel < panels_of(f, isa); panel++, dst += words * width) {
         for (int64_t j = 0; j < width && panel * width + j < f->w.n; j++) {
             const int64_t column = (panel * width + j) * step_n;
             for (int64_t k = 0; k < f->w.k; k++)
-                dst[k / each * width + j] |= (packed_code(src, column + k * step_k) ^ flip) << (k % each * f->w.bits);
+                dst[k / each * width + j] |= (packed_code(src->data, bits, column + k * step_k) ^ flip) << (k % each * bits);
         }
     }
 }
@@ -118,7 +118,7 @@ static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const 
 static void pack_along(const codes_form *f, isa_level isa, uint32_t axis, bool varies, const view *src, void *dst)
 {
     const int64_t width = width_of(isa), blocks = varies ? f->w.blocks : 1;
-    const uint32_t size = sinter_dtype_bits(src->dtype) / 8, flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
+    const uint32_t bits = (uint32_t)sinter_dtype_bits(src->dtype), size = bits / 8, flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
     view wide = *src;
     int64_t dim_at[2] = { 0 };
     dim_at[axis] = blocks;
@@ -131,7 +131,7 @@ static void pack_along(const codes_form *f, isa_level isa, uint32_t axis, bool v
                               to = (panel * blocks + b) * width + j;
                 if (dtype_is_float(src->dtype))
                     memcpy((char *)dst + to * size, (const char *)src->data + from * size, size);
-                else ((uint8_t *)dst)[to] = (uint8_t)(packed_code(src, from) ^ flip);
+                else ((uint8_t *)dst)[to] = (uint8_t)(packed_code(src->data, bits, from) ^ flip);
             }
         }
     }

@@ -322,22 +322,39 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     return size_align(size_mul(size_mul(tiles, (size_t)blocks_of(&g, varies)), COLUMNS * number_size(&g, input)), 16);
 }
 
+/* Where a tile of column n % COLUMNS has the code of a term: its byte, and how far from the byte's low end. */
+typedef struct code_place {
+    uint16_t at;
+    uint8_t shift;
+} code_place;
+
+static code_place place_of(const packed *g, uint32_t column, uint32_t term)
+{
+    const uint32_t run = (uint32_t)g->run, each = run / 4, in_run = term % run, i = in_run % each;
+    const uint32_t lane = column % 8 * 4 + in_run / each, step = term / run * (run / 16) + i / 4;
+    /* Register of the fragment, and which of its halves. */
+    const uint32_t reg = column / 8 + (i % 4 / 2) * 2, half = i % 2;
+    if (g->f.bits == 8) return (code_place){ (uint16_t)(lane * 16 + step * 8 + reg * 2 + half), 0 };
+    return (code_place){ (uint16_t)(lane * 16 + step * 4 + half * 2 + reg / 2), (uint8_t)(reg % 2 * 4) };
+}
+
 static void pack_codes(const packed *g, uint32_t axis, const view *src, uint8_t *to)
 {
+    enum { TERMS_MOST = 64 };
     const int64_t tiles = tiles_of(g), step_k = src->stride[axis], step_n = src->stride[1 - axis];
-    const uint32_t flip = (uint32_t)g->shift, bits = g->f.bits, each = (uint32_t)g->run / 4,
-                   runs = (uint32_t)g->run / 16;
+    const uint32_t flip = (uint32_t)g->shift, bits = g->f.bits;
+    code_place place[COLUMNS][TERMS_MOST];
+    for (uint32_t column = 0; column < COLUMNS; column++)
+        for (int32_t term = 0; term < g->terms; term++) place[column][term] = place_of(g, column, (uint32_t)term);
     for (int64_t n = 0; n < g->f.n; n++) {
-        for (int64_t k = 0; k < g->f.k; k++) {
-            const uint32_t code = packed_code(src, n * step_n + k * step_k) ^ flip;
-            const uint32_t in_tile = (uint32_t)(k % g->terms), in_run = in_tile % (uint32_t)g->run;
-            const uint32_t lane = (uint32_t)(n % 8) * 4 + in_run / each, i = in_run % each;
-            const uint32_t step = in_tile / (uint32_t)g->run * runs + i / 4;
-            /* Register of the fragment, and which of its halves. */
-            const uint32_t reg = (uint32_t)(n % 16 / 8) + (i % 4 / 2) * 2, half = i % 2;
-            uint8_t *const at = to + ((n / 16 * tiles + k / g->terms) * 32 + lane) * 16;
-            if (bits == 4) at[step * 4 + half * 2 + reg / 2] |= (uint8_t)(code << (reg % 2 * 4));
-            else at[step * 8 + reg * 2 + half] = (uint8_t)code;
+        const code_place *of = place[n % COLUMNS];
+        for (int64_t first = 0; first < g->f.k; first += g->terms) {
+            uint8_t *const tile = to + (n / COLUMNS * tiles + first / g->terms) * 512;
+            const int64_t count = g->f.k - first < g->terms ? g->f.k - first : g->terms;
+            for (int64_t i = 0; i < count; i++) {
+                const uint32_t code = packed_code(src->data, bits, n * step_n + (first + i) * step_k) ^ flip;
+                tile[of[i].at] |= (uint8_t)(code << of[i].shift);
+            }
         }
     }
 }
@@ -347,7 +364,8 @@ static void pack_numbers(const packed *g, uint32_t axis, bool varies, const view
     const int64_t blocks = varies ? cuda_ceil_div(g->f.k, g->block) : 1, side = varies ? in_group(g) : 1,
                   all = blocks_of(g, varies);
     const bool is_float = src->dtype == g->f.scale_type && dtype_is_float(src->dtype);
-    const size_t size = is_float ? sinter_dtype_bits(src->dtype) / 8 : 2;
+    const uint32_t bits = (uint32_t)sinter_dtype_bits(src->dtype);
+    const size_t size = is_float ? bits / 8 : 2;
     view whole = *src;
     int64_t dim_at[2] = { 0 };
     dim_at[axis] = blocks;
@@ -362,7 +380,7 @@ static void pack_numbers(const packed *g, uint32_t axis, bool varies, const view
                 memcpy(at, (const char *)src->data + (size_t)from * size, size);
                 continue;
             }
-            const uint16_t zero = (uint16_t)(packed_code(src, from) ^ (uint32_t)g->shift);
+            const uint16_t zero = (uint16_t)(packed_code(src->data, bits, from) ^ (uint32_t)g->shift);
             memcpy(at, &zero, sizeof zero);
         }
     }

@@ -24,12 +24,6 @@ uint32_t packed_axis(const problem *p)
     return ((const attrs_matmul *)p->attrs)->trans_b ? 1 : 0;
 }
 
-uint32_t packed_code(const view *v, int64_t index)
-{
-    const uint8_t *at = v->data;
-    return sinter_dtype_bits(v->dtype) == 8 ? at[index] : (uint32_t)at[index / 2] >> (index % 2 * 4) & 15u;
-}
-
 /* A scale or zero point: a load of one for all, one a column, or one a column and block. */
 static const char *load_of(const problem *p, const expr_instr *n, packed_form *f, bool *varies)
 {

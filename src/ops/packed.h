@@ -22,7 +22,10 @@ typedef struct packed_form {
 const char *packed_form_of(const problem *p, packed_form *f);
 /* The axis of input 1 that is summed over. */
 uint32_t packed_axis(const problem *p);
-/* The bits of element `index` of a tensor of 4 or 8 bits. */
-uint32_t packed_code(const view *v, int64_t index);
+/* Element `index` of codes of `bits` bits, 4 or 8. */
+static inline uint32_t packed_code(const uint8_t *codes, uint32_t bits, int64_t index)
+{
+    return bits == 8 ? codes[index] : (uint32_t)codes[index / 2] >> (index % 2 * 4) & 15u;
+}
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef LINE_CUH
 #define LINE_CUH
 
-#include "prelude.cuh"
+#include "lanes.cuh"
 #include "line_args.h"
 #include "generated.cuh"
 
@@ -44,8 +44,6 @@ enum {
 template <class T> DEVICE acc widen(T x) { return (acc)x; }
 DEVICE acc widen(f16 x) { return (acc)to_float(x); }
 DEVICE acc widen(bf16 x) { return (acc)to_float(x); }
-DEVICE float exp_of(float x) { return expf(x); }
-DEVICE double exp_of(double x) { return exp(x); }
 DEVICE i64 exp_of(i64 x) { return x; }
 DEVICE float log_of(float x) { return logf(x); }
 DEVICE double log_of(double x) { return log(x); }
@@ -258,16 +256,6 @@ DEVICE void state_take(line_two &s, acc v, i32 at, acc shift, double power)
 DEVICE void state_take(line_arg &s, acc v, i32 at, acc shift, double power)
 {
     s = state_join(s, { v, (line_sum<ACC>::index)at });
-}
-
-/* The state of the lane whose number differs in `mask`. */
-template <class S> DEVICE S exchange(const S &s, u32 mask)
-{
-    union { S s; u32 at[sizeof(S) / 4]; } x;
-    x.s = s;
-#pragma unroll
-    for (int k = 0; k < (int)(sizeof(S) / 4); k++) x.at[k] = shuffle_xor(x.at[k], mask);
-    return x.s;
 }
 
 /* -DCLUSTER blocks (sm_90 and later) may take a line together, in one launch. */

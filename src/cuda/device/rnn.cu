@@ -15,23 +15,6 @@
 
 #define MEETS (CLUSTER > 1 && !ALONE)          /* blocks that share the units are a cluster */
 
-union word { acc v; u32 at[sizeof(acc) / 4]; };
-/* The number of the lane whose number differs in `mask`; of lane `lane`. */
-DEVICE acc from_other(acc x, u32 mask)
-{
-    word y = { x };
-#pragma unroll
-    for (int k = 0; k < (int)(sizeof(acc) / 4); k++) y.at[k] = shuffle_xor(y.at[k], mask);
-    return y.v;
-}
-DEVICE acc from_lane(acc x, u32 lane)
-{
-    word y = { x };
-#pragma unroll
-    for (int k = 0; k < (int)(sizeof(acc) / 4); k++) y.at[k] = shuffle(y.at[k], lane);
-    return y.v;
-}
-
 enum {
     PIECE = 16 / sizeof(element),                       /* elements */
     QUAD = 16 / sizeof(acc), QUADS = PIECE / QUAD,      /* numbers of a load of the state, loads for a piece */
@@ -166,7 +149,7 @@ template <int M, int N, int FIRST, int OF, int LEFT> DEVICE void add_up(acc (&su
             for (int g = FIRST; g < FIRST + G; g++) {
                 acc &lower = sum[b][g], upper = SPLITS ? sum[b + B][g] : HALVES ? sum[b][g + G] : lower;
                 const acc give = is_upper ? lower : upper;
-                lower = (is_upper ? upper : lower) + from_other(give, M);
+                lower = (is_upper ? upper : lower) + exchange(give, M);
             }
         add_up<M / 2, B, FIRST, G, LEFT>(sum);
     }

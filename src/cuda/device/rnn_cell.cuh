@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_RNN_CELL_CUH
 #define CUDA_DEVICE_RNN_CELL_CUH
 
-#include "prelude.cuh"
+#include "lanes.cuh"
 #include "line_args.h"
 #include "rnn_args.h"
 
@@ -25,8 +25,6 @@ DEVICE void narrow(acc v, double &y) { y = (double)v; }
 DEVICE void narrow(acc v, float &y) { y = (float)v; }
 DEVICE void narrow(acc v, f16 &y) { y = to_f16((float)v); }
 DEVICE void narrow(acc v, bf16 &y) { y = to_bf16((float)v); }
-DEVICE float exp_of(float x) { return expf(x); }
-DEVICE double exp_of(double x) { return exp(x); }
 DEVICE float tanh_of(float x) { return tanhf(x); }
 DEVICE double tanh_of(double x) { return tanh(x); }
 DEVICE float expm1_of(float x) { return expm1f(x); }
