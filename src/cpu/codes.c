@@ -109,7 +109,8 @@ static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const 
         for (int64_t j = 0; j < width && panel * width + j < f->w.n; j++) {
             const int64_t column = (panel * width + j) * step_n;
             for (int64_t k = 0; k < f->w.k; k++)
-                dst[k / each * width + j] |= (packed_code(src->data, bits, column + k * step_k) ^ flip) << (k % each * bits);
+                dst[k / each * width + j] |= (packed_code(src->data, bits, column + k * step_k) ^ flip)
+                                             << (k % each * bits);
         }
     }
 }
@@ -118,7 +119,8 @@ static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const 
 static void pack_along(const codes_form *f, isa_level isa, uint32_t axis, bool varies, const view *src, void *dst)
 {
     const int64_t width = width_of(isa), blocks = varies ? f->w.blocks : 1;
-    const uint32_t bits = (uint32_t)sinter_dtype_bits(src->dtype), size = bits / 8, flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
+    const uint32_t bits = (uint32_t)sinter_dtype_bits(src->dtype), size = bits / 8,
+                   flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
     view wide = *src;
     int64_t dim_at[2] = { 0 };
     dim_at[axis] = blocks;

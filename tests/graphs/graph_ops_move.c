@@ -70,11 +70,12 @@ static bool flatten(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
-/* Is it said of each axis whether its size is 1? Where only a run knows, the rank of a Squeeze without axes is open. */
+/* Is it said of each axis whether its size is 1? Where only a run knows, the rank of a Squeeze without axes is open.
+ * Graphs without symbols get some later (test_graph_matrix.c), which may be 1. */
 static bool is_one_said(const grow *g, uint32_t x)
 {
     const gvalue *v = &g->m->value.at[x];
-    if (v->kind != G_INPUT && v->kind != G_CONST) return false;
+    if (!g->has_symbols || (v->kind != G_INPUT && v->kind != G_CONST)) return false;
     for (uint32_t i = 0; i < v->rank; i++)
         for (uint32_t k = 0; k < g->m->envs && v->dim[i].symbol != G_NONE; k++)
             if (grow_dim(g, x, i).at[k] == 1) return false;
