@@ -49,7 +49,7 @@ uint32_t attention_boxes(int64_t elements)
     return (uint32_t)((elements + BOX - 1) / BOX);
 }
 
-/* Does the kernel read masks of eight keys at once (DEALT)? */
+/* For which sizes does the kernel read the masks of eight keys at once (DEALT)? */
 typedef enum deal { DEAL_NEVER, DEAL_FOR_SOME_SIZES, DEAL_ALWAYS } deal;
 
 static deal deal_of(const problem *p, uint32_t bn)
@@ -66,7 +66,7 @@ static deal deal_of(const problem *p, uint32_t bn)
     return keys->max < 8 || (keys->min == keys->max && keys->min % 8) ? DEAL_NEVER : DEAL_FOR_SOME_SIZES;
 }
 
-/* By sizes: eights of keys lie next to each other and begin at multiples of 16 bytes, or of their own. */
+/* For the sizes of a run: are the masks of eight keys neighbours in memory, at an address that one load can read? */
 static bool lies_in_eights(const view *mask, const view *keys)
 {
     const int64_t bytes = sinter_dtype_bits(mask->dtype) / 8, unit = 16 / bytes < 8 ? 16 / bytes : 8;
@@ -199,8 +199,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     return true;
 }
 
-/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). is_dealt: by 32 tokens, over (element,
- * every fourth token, token of four, head, batch). */
+/* A map of (element, token, head, batch) with boxes of 64 elements by `tokens` tokens. is_dealt: a map of (element,
+ * every fourth token, token of four, head, batch) with boxes of 64 elements by 32 tokens. */
 static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t operand, const view *x, uint32_t tokens,
                       bool is_dealt)
 {

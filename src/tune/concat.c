@@ -16,9 +16,9 @@ typedef struct vote {
 } vote;
 
 typedef struct concat_part {
-    uint32_t value, target; /* an operand, and the part of the whole where it belongs */
-    dim first, size;        /* along the axis */
-    bool is_written;        /* there, by the step that makes it */
+    uint32_t value, target; /* an input, and the part of the result that it becomes */
+    dim first, size;        /* where the part begins along the axis, and its size there */
+    bool is_written;        /* the step that makes the input writes it to `target` */
 } concat_part;
 
 /* Is the value empty at opt? Then its strides say nothing about its order. */
@@ -86,7 +86,7 @@ static bool may_replace(const lowering *l, uint32_t value, uint32_t part, const 
     return may;
 }
 
-/* What is `size` long along the axis, from `first` on. */
+/* Makes a value of the part of `whole` that begins at `first` along the axis and is `size` long. */
 static sinter_status part_new(lowering *l, uint32_t whole, int64_t axis, dim first, dim size, uint32_t *out)
 {
     plan_value p = l->p->value.at[whole];
@@ -99,8 +99,8 @@ static sinter_status part_new(lowering *l, uint32_t whole, int64_t axis, dim fir
     return SINTER_OK;
 }
 
-/* Adjacent parts that nobody writes in place: in one step where each launch costs as much as many bytes, else each in
- * its own. */
+/* Copies adjacent inputs that no step writes in place. A backend with a memory of its own copies them in one step,
+ * since each launch costs time there. Else each input has a step of its own. */
 static sinter_status copy_parts(lowering *l, const work *w, uint32_t whole, const concat_part *p, uint32_t count)
 {
     const int64_t axis = ((const attrs_concat *)w->attrs)->axis;

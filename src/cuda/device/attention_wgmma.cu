@@ -13,8 +13,8 @@
  *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
  *   KEYED  the mask is the same for all queries of a head: it comes a tile ahead, through shared memory
- *   DEALT  of each 32 keys a thread has eight that follow one another, so that it reads their masks at once: keys and
- *          values lie in shared memory in the order 0, 4, ... 28, 1, 5, ... 29, 2, ... 31
+ *   DEALT  of each 32 keys a thread has the scores of eight neighbours, and reads the masks of these at once. For that
+ *          keys and values lie in shared memory in the order 0, 4, ... 28, 1, 5, ... 29, 2, ... 31
  *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
  *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
  *   TRIGGER */
@@ -30,7 +30,7 @@ enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consume
 enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
 #if DEALT
-/* Of eight masks; and of what is read at once. */
+/* 32-bit words of the masks of eight keys, and of one load. */
 enum { MASK_WORDS = 2 * sizeof(mask_type), UNIT_WORDS = MASK_WORDS < 4 ? MASK_WORDS : 4 };
 #endif
 
@@ -47,14 +47,14 @@ struct rows {
 #elif MASK
     i64 mask[2];
 #if DEALT
-    u32 masks[2][BN / 32][MASK_WORDS];  /* of a tile, as they are in memory */
+    u32 masks[2][BN / 32][MASK_WORDS];  /* the masks of a tile, in their own type */
 #else
     float masks[BN / 8][4];             /* what is added to the scores of a tile, before mask_power */
 #endif
 #endif
 };
 
-/* Of a tile, the first key whose scores a thread has; and how far behind it is that of column c of its eight j. */
+/* The first key of a tile whose scores this thread has. s[j][c] belongs to the key that lies key_of(j, c) behind it. */
 DEVICE i32 first_key() { return (i32)(lane_id() & 3) * (DEALT ? 8 : 2); }
 DEVICE i32 key_of(int j, int c) { return DEALT ? j / 4 * 32 + c * 4 + j % 4 : j * 8 + c; }
 
@@ -106,7 +106,7 @@ DEVICE void mask_fetch_some(const attention_args &a, rows &row, i32 key0)
     }
 }
 
-/* What is added to the score of row r in column c of eight j, multiplied for exp2. */
+/* The mask that is added to the score s[j][2 * r + c], multiplied for exp2. */
 DEVICE float mask_of(const rows &row, int r, int j, int c)
 {
 #if DEALT
@@ -255,8 +255,8 @@ DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
     return { tile * ROWS, head, batch, keys > 0 ? (keys + BN - 1) / BN : 0 };
 }
 
-/* A tile of keys or values. DEALT: the map has every fourth token along one axis, and four next to each other along
- * another. */
+/* Begins the copy of a tile of keys or values. DEALT: one axis of the map has every fourth token, another one has four
+ * neighbours. */
 DEVICE void fetch_tile(const tensor_map *map, u32 to, u32 bar, i32 boxes, i32 token, i32 head, i32 batch)
 {
 #if DEALT
