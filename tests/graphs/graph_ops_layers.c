@@ -118,42 +118,127 @@ static uint32_t heads_of(grow *g, sinter_dtype t, gsize batch, int64_t heads, gs
     return grow_shaped(g, t, is_flat ? flat : apart, is_flat ? 3 : 4);
 }
 
-static bool attention(grow *g, const gop *op)
+/* How many heads of which sizes, and how many queries and keys. */
+typedef struct extent {
+    int64_t groups, heads, depth, wide, past;
+    gsize batch, s, t, all; /* all: with the past */
+} extent;
+
+static extent few_heads(grow *g)
 {
-    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), depth = grow_between(g, 1, 8),
-                  wide = grow_one_in(g, 3) ? grow_between(g, 1, 8) : depth, past = grow_one_in(g, 4) ? 3 : 0;
-    const gsize batch = grow_size(g), s = grow_size(g), t = grow_one_in(g, 2) ? s : grow_size(g);
-    if (gsize_min(g, t) < 1) return false;
-    const sinter_dtype type = float_of(g);
-    const bool is_flat = grow_one_in(g, 3), has_lengths = !past && g->m->opset >= 24 && grow_one_in(g, 4);
-    gsize all = t;
-    for (uint32_t k = 0; k < G_ENVS; k++) all.at[k] += past;
-    gsize mask[4] = { batch, gsize_of(grow_one_in(g, 2) ? 1 : heads), s, all };
-    if (grow_one_in(g, 2)) mask[0] = gsize_of(1);
-    if (grow_one_in(g, 4)) mask[2] = gsize_of(1);
-    const uint32_t from = grow_below(g, 3), cut = grow_one_in(g, 2) ? from : 2,
-                   query = heads_of(g, type, batch, heads, s, depth, is_flat),
-                   key = heads_of(g, type, batch, groups, t, depth, is_flat),
-                   value =
-                       wide == depth && grow_one_in(g, 3) ? key : heads_of(g, type, batch, groups, t, wide, is_flat),
-                   masked = grow_one_in(g, 2)
-                                ? G_ABSENT
-                                : grow_shaped(g, grow_one_in(g, 3) ? SINTER_DTYPE_BOOL : type, mask + cut, 4 - cut),
-                   old_key = past ? heads_of(g, type, batch, groups, gsize_of(past), depth, false) : G_ABSENT,
-                   old_value = past ? heads_of(g, type, batch, groups, gsize_of(past), wide, false) : G_ABSENT,
-                   lengths = has_lengths ? grow_leaf(g, SINTER_DTYPE_I64, &batch, 1, false,
-                                                     (gfill){ 1, (double)gsize_min(g, t), 1, grow_below(g, 999) })
+    extent x = { .groups = grow_between(g, 1, 2) };
+    x.heads = x.groups * grow_between(g, 1, 2);
+    x.depth = grow_between(g, 1, 8);
+    x.wide = grow_one_in(g, 3) ? grow_between(g, 1, 8) : x.depth;
+    x.past = grow_one_in(g, 4) ? 3 : 0;
+    x.batch = grow_size(g);
+    x.s = grow_size(g);
+    x.t = grow_one_in(g, 2) ? x.s : grow_size(g);
+    return x;
+}
+
+/* Elements of a head as kernels for matrix units want them, or odd. */
+static int64_t head_size(grow *g)
+{
+    static const int64_t usual[] = { 16, 32, 40, 64, 64, 72, 80, 96, 128 };
+    if (grow_one_in(g, 4)) return grow_between(g, 9, 128);
+    return grow_one_in(g, 3) ? 8 * grow_between(g, 1, 16) : usual[grow_below(g, COUNT_OF(usual))];
+}
+
+/* Mostly multiples of 8. Where the graph has symbols, some differ between runs. */
+static gsize token_count(grow *g)
+{
+    static const int64_t usual[] = { 1, 8, 16, 24, 32, 48, 63, 64, 65, 80, 96, 112, 127, 128, 129, 130 };
+    const bool differs = g->has_symbols && grow_one_in(g, 2), is_odd = grow_one_in(g, 3);
+    const int64_t unit = is_odd ? 1 : 8;
+    gsize s = gsize_of(is_odd ? grow_between(g, 16, 130) : usual[grow_below(g, COUNT_OF(usual))]);
+    for (uint32_t k = 1; k < G_ENVS && differs; k++) s.at[k] = unit * grow_between(g, 1, 130 / unit);
+    return s;
+}
+
+/* Largest of the environments. */
+static int64_t size_max_of(const grow *g, gsize s)
+{
+    int64_t most = 0;
+    for (uint32_t k = 0; k < g->m->envs; k++) most = s.at[k] > most ? s.at[k] : most;
+    return most;
+}
+
+/* Heads of sizes that matrix units take, and so many tokens that a kernel has several tiles of them: as many heads as
+ * the judge can do soon. */
+static extent large_heads(grow *g)
+{
+    enum { PRODUCTS_MAX = 1 << 21 };
+    extent x = { .groups = grow_between(g, 1, 3), .depth = head_size(g) };
+    x.heads = x.groups * grow_between(g, 1, 4);
+    x.wide = grow_one_in(g, 4) ? head_size(g) : x.depth;
+    x.batch = gsize_of(grow_between(g, 1, 2));
+    x.s = token_count(g);
+    x.t = grow_one_in(g, 2) ? x.s : token_count(g);
+    x.past = grow_one_in(g, 4) ? grow_between(g, 1, 6) * (grow_one_in(g, 2) ? 8 : 1) : 0;
+    const int64_t each = size_max_of(g, x.s) * (size_max_of(g, x.t) + x.past) * (x.depth + x.wide);
+    if (x.batch.at[0] * x.heads * each > PRODUCTS_MAX) x.batch = gsize_of(1);
+    if (x.heads * each > PRODUCTS_MAX) x.heads = x.groups;
+    if (x.heads * each > PRODUCTS_MAX) x.heads = x.groups = 1;
+    return x;
+}
+
+/* A mask of keys, of queries and keys, of one or all heads and batches: whether a key counts, or what is added. Of many
+ * tokens some queries may see a few keys alone. */
+static uint32_t mask_of(grow *g, const extent *x, sinter_dtype type, bool is_large)
+{
+    static const sinter_dtype added[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F16 };
+    gsize d[4] = { x->batch, gsize_of(grow_one_in(g, 2) ? 1 : x->heads), x->s, x->all };
+    if (grow_one_in(g, 2)) d[0] = gsize_of(1);
+    if (grow_one_in(g, 4)) d[2] = gsize_of(1);
+    const uint32_t from = grow_below(g, 3), cut = grow_one_in(g, 2) ? from : 2;
+    if (grow_one_in(g, 3)) type = SINTER_DTYPE_BOOL;
+    else if (is_large && grow_one_in(g, 4)) type = added[grow_below(g, COUNT_OF(added))];
+    return grow_shaped(g, type, d + cut, 4 - cut);
+}
+
+static bool attend(grow *g, const gop *op, extent x, sinter_dtype type, bool is_large)
+{
+    const bool is_flat = grow_one_in(g, 3), has_lengths = !x.past && g->m->opset >= 24 && grow_one_in(g, 4);
+    x.all = x.t;
+    for (uint32_t k = 0; k < G_ENVS; k++) x.all.at[k] += x.past;
+    const gsize past = gsize_of(x.past);
+    const uint32_t query = heads_of(g, type, x.batch, x.heads, x.s, x.depth, is_flat),
+                   key = heads_of(g, type, x.batch, x.groups, x.t, x.depth, is_flat),
+                   value = x.wide == x.depth && grow_one_in(g, 3)
+                               ? key
+                               : heads_of(g, type, x.batch, x.groups, x.t, x.wide, is_flat),
+                   masked = grow_one_in(g, 2) ? G_ABSENT : mask_of(g, &x, type, is_large),
+                   old_key = x.past ? heads_of(g, type, x.batch, x.groups, past, x.depth, false) : G_ABSENT,
+                   old_value = x.past ? heads_of(g, type, x.batch, x.groups, past, x.wide, false) : G_ABSENT,
+                   lengths = has_lengths ? grow_leaf(g, SINTER_DTYPE_I64, &x.batch, 1, false,
+                                                     (gfill){ 1, (double)gsize_min(g, x.t), 1, grow_below(g, 999) })
                                          : G_ABSENT,
                    n = grow_begin(g, op->name);
     const uint32_t in[7] = { query, key, value, masked, old_key, old_value, lengths };
-    for (uint32_t i = 0; i < (has_lengths ? 7u : past ? 6u : 4u); i++) grow_in(g, n, in[i]);
-    if ((masked == G_ABSENT || past) && grow_one_in(g, 2)) grow_int(g, n, "is_causal", 1);
-    if (is_flat) grow_int(g, n, "q_num_heads", heads);
-    if (is_flat) grow_int(g, n, "kv_num_heads", groups);
-    if (grow_one_in(g, 3)) grow_real(g, n, "scale", 0.5);
+    for (uint32_t i = 0; i < (has_lengths ? 7u : x.past ? 6u : 4u); i++) grow_in(g, n, in[i]);
+    if ((masked == G_ABSENT || x.past || is_large) && grow_one_in(g, 2)) grow_int(g, n, "is_causal", 1);
+    if (is_flat) grow_int(g, n, "q_num_heads", x.heads);
+    if (is_flat) grow_int(g, n, "kv_num_heads", x.groups);
+    if (grow_one_in(g, 3)) grow_real(g, n, "scale", is_large ? 1 / (double)x.depth : 0.5);
     const bool shows = grow_one_in(g, 5);
     if (shows) grow_int(g, n, "qk_matmul_output_mode", grow_below(g, 4));
-    return grow_end(g, n, shows && past ? 4 : past ? 3 : 1) != G_NONE;
+    return grow_end(g, n, shows && x.past ? 4 : x.past ? 3 : 1) != G_NONE;
+}
+
+static bool attention(grow *g, const gop *op)
+{
+    enum { RESULTS_MAX = 1 << 16 };
+    const bool is_large = !g->size && !g->palette.row_count && !g->depth && grow_one_in(g, 3);
+    const extent x = is_large ? large_heads(g) : few_heads(g);
+    const int64_t count_max = g->count_max;
+    if (gsize_min(g, x.t) < 1) return false;
+    sinter_dtype type = float_of(g);
+    if (is_large && grow_one_in(g, 2)) type = grow_one_in(g, 3) ? SINTER_DTYPE_BF16 : SINTER_DTYPE_F16;
+    if (is_large) g->count_max = RESULTS_MAX;
+    const bool did = attend(g, op, x, type, is_large);
+    g->count_max = count_max;
+    return did;
 }
 
 /* Angles of each token, or angles by position. A head may turn in part. */
