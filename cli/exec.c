@@ -68,6 +68,8 @@ static void exec_free(exec *e)
     for (uint32_t i = 0; i < e->a.profile.count; i++) free((void *)(uintptr_t)e->a.profile.at[i]);
     for (uint32_t i = 0; i < e->a.shape.count; i++) free((void *)(uintptr_t)e->a.shape.at[i]);
     exec_layouts_free(&e->layouts);
+    for (uint32_t i = 0; i < e->unfused.count; i++) free(e->unfused.at[i]);
+    free(e->unfused.at);
     exec_args_free(&e->x);
     free(e->machine.at);
     free(e->report.at);

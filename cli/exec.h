@@ -12,6 +12,9 @@
 typedef struct exec_layout { char *name; const struct exec_format *format; int64_t channels; } exec_layout;
 typedef struct exec_layouts { exec_layout *at; uint32_t count; } exec_layouts;
 
+/* Names of tensors. */
+typedef struct exec_names { char **at; uint32_t count; } exec_names;
+
 typedef struct exec {
     exec_args    x;
     args         a;             /* what sinter's own verbs would have been given */
@@ -23,6 +26,7 @@ typedef struct exec {
     kept_text    report;        /* sinter_engine_print, JSON */
     bool         is_stripped;   /* the engine that was saved has no weights */
     exec_layouts layouts;       /* of the network, then of the engine */
+    exec_names   unfused;       /* tensors that --markUnfusedTensorsAsDebugTensors has made outputs */
 } exec;
 
 /* ---- exec_shapes.c: NAME:VALUE lists ---- */
@@ -52,6 +56,9 @@ double exec_percent(const char **at);           /* the next of --percentile; adv
 /* ---- exec_network.c ---- */
 /* Where flags change the model: the changed model as e->setup.network. False: reported. */
 bool exec_network_make(exec *e);
+/* --markUnfusedTensorsAsDebugTensors: marks what `engine`, a build of e->setup.network, keeps between its steps, as
+ * e->unfused. False: reported. */
+bool exec_unfused_mark(exec *e, const sinter_engine *engine);
 /* "fp16" and the like. */
 bool exec_type_read(const char *word, size_t length, sinter_dtype *out);
 

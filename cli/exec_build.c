@@ -255,6 +255,23 @@ static bool strip(exec *e, const sinter_buffer *bytes)
     return s == SINTER_OK || fail(&error);
 }
 
+/* A first build, whose engine tells what it keeps between its steps. */
+static bool unfused_find(exec *e)
+{
+    sinter_buffer bytes = { 0 };
+    sinter_error error = { 0 };
+    sinter_engine *engine = NULL;
+    sinter_engine_options options = e->setup.load;
+    options.no_device = 1;
+    bool is_good = model_build(&e->a, &e->setup, NULL, NULL, &bytes, &e->m.build_s);
+    if (is_good && sinter_engine_load_memory(bytes.data, bytes.size, &options, &engine, &error) != SINTER_OK)
+        is_good = fail(&error);
+    is_good = is_good && exec_unfused_mark(e, engine);
+    sinter_engine_release(engine);
+    sinter_buffer_free(&bytes);
+    return is_good;
+}
+
 /* Straight into the file where nothing has to be looked at before; else `bytes` has the engine. */
 static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
 {
@@ -267,7 +284,8 @@ static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
     if (!is_good) cli_say(LOG_ERROR, "%s", error.text), cli_say(LOG_ERROR, "Failed to parse onnx file");
     is_good = is_good && exec_network_make(e) && exec_profiles_make(e, &face);
     const char *to = is_saved ? e->a.output : NULL;
-    if (is_good && !model_build(&e->a, &e->setup, NULL, to, bytes, &e->m.build_s)) {
+    const bool is_twice = exec_has(&e->x, FLAG_markUnfusedTensorsAsDebugTensors);
+    if (is_good && ((is_twice && !unfused_find(e)) || !model_build(&e->a, &e->setup, NULL, to, bytes, &e->m.build_s))) {
         cli_say(LOG_ERROR, "Engine could not be created from network");
         is_good = false;
     }

@@ -307,14 +307,26 @@ static bool debug_write(const char *name, const sinter_tensor *t, const char *fo
     return true;
 }
 
-/* --saveAllDebugTensors: those of --markDebug. An engine does not tell them from outputs. */
+static bool debug_save_one(const exec *e, sinter_context *c, const char *name, const char *formats, json *summary)
+{
+    sinter_tensor t;
+    void *own = NULL;
+    const bool is_good = tensor_get(e, c, name, &t, &own) && debug_write(name, &t, formats, summary);
+    free(own);
+    return is_good;
+}
+
+/* --saveAllDebugTensors: those of --markDebug and unfused ones. An engine does not tell them from outputs. */
 static bool debug_save_all(const exec *e, sinter_context *c)
 {
     static const char path[] = "tensor_summary.json";
     const char *marked = exec_text(&e->x, FLAG_markDebug), *const formats = exec_text(&e->x, FLAG_saveAllDebugTensors);
     json summary = { 0 };
-    bool is_good = *marked != 0, has_summary = false;
-    if (!is_good) cli_say(LOG_ERROR, "--saveAllDebugTensors needs --markDebug, which names the tensors");
+    const bool is_unfused = e->m.was_built && exec_has(&e->x, FLAG_markUnfusedTensorsAsDebugTensors);
+    bool is_good = *marked != 0 || is_unfused, has_summary = false;
+    if (!is_good)
+        cli_say(LOG_ERROR, "--saveAllDebugTensors needs --markDebug, which names the tensors, or "
+                           "--markUnfusedTensorsAsDebugTensors");
     for (const char *at = formats; is_good && *at;) {
         const size_t n = strcspn(at, ",");
         const int format = format_of(at, n);
@@ -335,14 +347,13 @@ static bool debug_save_all(const exec *e, sinter_context *c)
     }
     while (is_good && *marked) {
         char name[1024];
-        sinter_tensor t;
-        void *own = NULL;
         const size_t n = strcspn(marked, ",");
         (void)snprintf(name, sizeof name, "%.*s", (int)n, marked);
-        is_good = tensor_get(e, c, name, &t, &own) && debug_write(name, &t, formats, &summary);
-        free(own);
+        is_good = debug_save_one(e, c, name, formats, &summary);
         marked += n + (marked[n] == ',');
     }
+    for (uint32_t i = 0; is_good && i < e->unfused.count; i++)
+        is_good = debug_save_one(e, c, e->unfused.at[i], formats, &summary);
     if (!summary.to) return is_good;
     json_close(&summary, ']');
     json_close(&summary, '}');

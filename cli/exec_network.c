@@ -3,6 +3,7 @@
  * tensors to look at. Only then the model is parsed into a network; else the builder reads the file itself. */
 #include "exec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool fail(const sinter_error *error)
@@ -318,6 +319,25 @@ static bool debug_mark(exec *e)
     return true;
 }
 
+bool exec_unfused_mark(exec *e, const sinter_engine *engine)
+{
+    sinter_network *net = e->setup.network;
+    sinter_error error = { 0 };
+    uint32_t count = 0;
+    sinter_status s = sinter_network_unfused(net, engine, NULL, 0, &count, &error);
+    sinter_network_tensor **found = cli_alloc(count + 1u, sizeof *found);
+    if (s == SINTER_OK) s = sinter_network_unfused(net, engine, found, count, &count, &error);
+    e->unfused.at = cli_alloc(count + 1u, sizeof *e->unfused.at);
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) {
+        s = sinter_network_mark_debug(net, found[i], 1, &error);
+        e->unfused.at[e->unfused.count++] = cli_copy(sinter_network_tensor_name(found[i]));
+    }
+    free(found);
+    if (s != SINTER_OK) return fail(&error);
+    cli_say(LOG_INFO, "Marked %u unfused tensors as debug tensors.", count);
+    return true;
+}
+
 /* ---- the network ---- */
 
 static bool parse(exec *e, const char *path)
@@ -347,7 +367,7 @@ bool exec_network_make(exec *e)
                              "--precisionConstraints=prefer or obey");
     const bool is_needed = (has_types && !exec_is(x, FLAG_precisionConstraints, "none")) ||
                            exec_has(x, FLAG_inputIOFormats) || exec_has(x, FLAG_outputIOFormats) ||
-                           exec_has(x, FLAG_markDebug);
+                           exec_has(x, FLAG_markDebug) || exec_has(x, FLAG_markUnfusedTensorsAsDebugTensors);
     if (!is_needed) return true;
     if (!parse(e, e->a.file.at[0])) return false;
     if (exec_has(x, FLAG_stronglyTyped) && sinter_network_set_strongly_typed(e->setup.network, 1, &error) != SINTER_OK)

@@ -264,6 +264,14 @@ SINTER_API sinter_status sinter_network_mark_shape_output(sinter_network *networ
 /* Debug tensors are outputs, too, behind all other outputs. is_marked 0 takes the mark back. */
 SINTER_API sinter_status sinter_network_mark_debug(sinter_network *network, sinter_network_tensor *tensor,
                                                    uint32_t is_marked, sinter_error *error);
+/* Lists the tensors that no kernel of `engine` fuses away: the steps write them to memory between each other. `engine`
+ * is a build of this network; tensors are found by their names. Inputs, outputs, debug tensors and
+ * tensors inside loops and conditionals are not listed. The first `capacity` tensors are written to `out`, `*count` is
+ * how many there are. A build with these tensors marked keeps them, and may fuse other tensors. Errors: INVALID_ARG,
+ * NO_MEMORY. Cost: linear in layers, twice for each nested loop. */
+SINTER_API sinter_status sinter_network_unfused(sinter_network *network, const sinter_engine *engine,
+                                                sinter_network_tensor **out, uint32_t capacity, uint32_t *count,
+                                                sinter_error *error);
 
 /* Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL. */
 SINTER_API uint32_t               sinter_network_layer_count(const sinter_network *network);

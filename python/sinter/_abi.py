@@ -1993,6 +1993,13 @@ tensor is marked.
 """The values of a tensor that are known while building: constants, shapes and what is computed from them. Writes at
 most `count` integers; -1 where a value is a free size. Errors: INVALID_ARG where the values are not known.
 """),
+    "sinter_network_unfused": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), c_uint32, POINTER(c_uint32), POINTER(sinter_error)], "network engine out capacity count error",
+"""Lists the tensors that no kernel of `engine` fuses away: the steps write them to memory between each other. `engine`
+is a build of this network; tensors are found by their names. Inputs, outputs, debug tensors and
+tensors inside loops and conditionals are not listed. The first `capacity` tensors are written to `out`, `*count` is
+how many there are. A build with these tensors marked keeps them, and may fuse other tensors. Errors: INVALID_ARG,
+NO_MEMORY. Cost: linear in layers, twice for each nested loop.
+"""),
     "sinter_network_unmark_output": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network tensor error",
 """Makes the tensor an output of the engine, after the outputs that are marked already; or takes that back. The
 tensor's name is the output's name. Marking twice is refused.

@@ -471,6 +471,14 @@ class Network:
         """Makes a tensor an output behind all others; or takes that back."""
         call("sinter_network_mark_debug", self.handle, tensor.handle, int(is_marked))
 
+    def unfused(self, engine):
+        """The tensors that no kernel of `engine`, a build of this network, fuses away: those between its steps."""
+        count = ctypes.c_uint32()
+        call("sinter_network_unfused", self.handle, engine.handle, None, 0, byref(count))
+        found = (ctypes.c_void_p * count.value)()
+        call("sinter_network_unfused", self.handle, engine.handle, found, count.value, byref(count))
+        return [NetworkTensor(self, handle) for handle in found]
+
     def set_precision_mode(self, mode):
         """What precisions of layers mean: "obey" (at first), "prefer" or "ignore"."""
         call("sinter_network_set_precision_mode", self.handle, choice(_abi.PrecisionMode, mode))

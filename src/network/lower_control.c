@@ -12,7 +12,7 @@
 /* ---- what is inside ---- */
 
 /* Layers whose outputs are seen inside of the loop or conditional, and those that give its results. */
-static bool opens(const sinter_layer *layer)
+bool network_opens(const sinter_layer *layer)
 {
     return layer->kind == SINTER_LAYER_RECURRENCE || layer->kind == SINTER_LAYER_ITERATOR ||
            layer->kind == SINTER_LAYER_CONDITIONAL_INPUT;
@@ -30,7 +30,7 @@ static bool depends(const network_control *c, const sinter_layer *layer, const b
         const sinter_layer *from = layer->in[i] ? layer->in[i]->producer : NULL;
         if (!from) continue;
         if (from->control == c) {
-            if (opens(from)) return true;
+            if (network_opens(from)) return true;
         } else if (is_in[from->id]) {
             return true;
         }
@@ -82,7 +82,7 @@ bool context_owns(const context *x, const sinter_network_tensor *t)
     const sinter_layer *from = t->producer;
     if (!x->outer) return true;
     if (!from) return false;
-    return from->control == x->control ? opens(from) : x->l->inside[x->control->id][from->id];
+    return from->control == x->control ? network_opens(from) : x->l->inside[x->control->id][from->id];
 }
 
 /* ---- captures ---- */
@@ -121,7 +121,8 @@ sinter_status context_inputs(context *x, const sinter_layer *layer, sinter_netwo
             sinter_network_tensor *t = from->in[i];
             if (!t || x->value[t->id]) continue;
             const sinter_layer *maker = t->producer;
-            if (c && maker && (x->l->inside[c->id][maker->id] || (maker->control == c && opens(maker)))) continue;
+            if (c && maker && (x->l->inside[c->id][maker->id] || (maker->control == c && network_opens(maker))))
+                continue;
             if (context_owns(x, t)) {
                 *missing = t;
                 return SINTER_OK;

@@ -41,6 +41,7 @@ sinter_status lowering_controls(lowering *l);
 bool          context_owns(const context *x, const sinter_network_tensor *t);
 sinter_status context_capture(context *x, sinter_network_tensor *t);
 sinter_status context_inputs(context *x, const sinter_layer *layer, sinter_network_tensor **missing);
+bool          network_opens(const sinter_layer *layer);    /* its outputs are inside of a loop or conditional */
 bool          network_gives_results(const sinter_layer *layer);
 sinter_status context_control(context *x, const sinter_layer *layer);
 sinter_status context_value(context *x, sinter_network_tensor *t, ir_value_id *out);

@@ -118,6 +118,15 @@ class Listener : public IDebugListener {
     float first = 0;
     bool is_pleased = true;
 };
+class Names : public IDebugListener {
+  public:
+    bool processDebugTensor(void const *, TensorLocation, DataType, Dims const &, char const *name, cudaStream_t) noexcept override
+    {
+        names += std::string(name) + " ";
+        return true;
+    }
+    std::string names;
+};
 static void debug_tensors()
 {
     const owned<IBuilder> builder(createInferBuilder(logger));
@@ -142,10 +151,25 @@ static void debug_tensors()
     CHECK(context->executeV2(bindings));
     CHECK(listener.seen == "square " && listener.first == 9 && out.read()[1] == -16);
     CHECK(context->setAllTensorsDebugState(false) && !context->getDebugState("square"));
-    CHECK(!context->setUnfusedTensorsDebugState(true) && context->setUnfusedTensorsDebugState(false));
+    CHECK(context->setUnfusedTensorsDebugState(true) && context->getUnfusedTensorsDebugState());
+    CHECK(context->setUnfusedTensorsDebugState(false));
     CHECK(context->setAllTensorsDebugState(true));
     listener.is_pleased = false;
     CHECK(!context->executeV2(bindings));
+    /* A sum that is used for each element is in memory. */
+    ITensor *sum = network->addReduce(*square, ReduceOperation::kSUM, 1, true)->getOutput(0);
+    sum->setName("sum");
+    network->unmarkOutput(*y);
+    ITensor *z = network->addElementWise(*sum, *x, ElementWiseOperation::kPROD)->getOutput(0);
+    network->markOutput(*z);
+    CHECK(network->markUnfusedTensorsAsDebugTensors());
+    const owned<ICudaEngine> kept = build(*builder, *network);
+    const owned<IExecutionContext> other(kept->createExecutionContext());
+    CHECK(kept->getNbIOTensors() == 2 && !kept->isDebugTensor("sum") && !other->getUnfusedTensorsDebugState());
+    Names seen;
+    CHECK(other->setDebugListener(&seen) && other->executeV2(bindings) && seen.names.empty());
+    CHECK(other->setUnfusedTensorsDebugState(true) && other->executeV2(bindings) && seen.names == "sum ");
+    CHECK(out.read()[0] == 3 * 25 && network->unmarkUnfusedTensorsAsDebugTensors());
 }
 
 /* ---- plugins ---- */

@@ -865,7 +865,7 @@ static void newer_calls()
     CHECK(!network->addNormalization(*x, scale, scale, 2)->isV2());
     CHECK(!network->addDistCollective(*x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, nullptr, 0) &&
           logger.has("one device"));
-    CHECK(!network->markUnfusedTensorsAsDebugTensors() && network->unmarkUnfusedTensorsAsDebugTensors());
+    CHECK(network->markUnfusedTensorsAsDebugTensors() && network->unmarkUnfusedTensorsAsDebugTensors());
     static const int32_t turns[] = { 2 };
     Dims scalar;
     scalar.nbDims = 0;

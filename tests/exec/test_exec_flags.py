@@ -259,6 +259,11 @@ def debug(flag):
             size *= d
         check(size == len(values), flag, t["shape"])
     outputs("--saveAllDebugTensors=raw", failing="needs --markDebug")
+    kept = outputs("--markUnfusedTensorsAsDebugTensors")                # conv1 is fused with what follows
+    check(list(kept)[0] == "scores" and "pool1" in kept and "conv1" not in kept and differs(plain, kept) < 1e-5, flag, list(kept))
+    both = outputs("--markUnfusedTensorsAsDebugTensors", "--markDebug=pool1,relu1", "--saveAllDebugTensors=numpy", "--saveDebugTensors=pool1:" + path("p1"))
+    check(list(both)[:3] == ["scores", "pool1", "relu1"] and list(both).count("pool1") == 1 and differs(kept, both) < 1e-5, flag, list(both))
+    check(all(os.path.exists(path(name + ".npy")) for name in list(both)[1:]) and os.path.getsize(path("p1")) == 4 * len(both["pool1"]), flag)
     outputs("--saveDebugTensors=relu1:" + path("r"), failing="no debug tensor 'relu1'")
 
 
@@ -304,6 +309,7 @@ EFFECTS = {
     "layerPrecisions": ("=*:fp16", precisions),
     "layerOutputTypes": ("=*:fp16", option("LayerOutputTypes: *:fp16")),
     "markDebug": ("=relu1", debug),
+    "markUnfusedTensorsAsDebugTensors": ("", debug),
     "saveDebugTensors": ("=relu1:f", says("Dumped tensor relu1 to f", *BUILD, *QUICK, "--markDebug=relu1", "FLAG")),
     "saveAllDebugTensors": ("=numpy", debug),
     "plugins": ("=x.so", plugin_library),

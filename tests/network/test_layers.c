@@ -496,6 +496,35 @@ static void free_sizes(void)
     end();
 }
 
+/* A sum that is used for each element is in memory. What it is the sum of is not. */
+static void unfused(void)
+{
+    begin();
+    tensor x = input("x", 2, DIMS(2, 3)),
+           square = out(sinter_add_elementwise(net, x, x, SINTER_ELEMENTWISE_PROD, &error));
+    tensor sum = out(sinter_add_reduce(net, square, SINTER_REDUCTION_SUM, 2, 1, &error));
+    tensor y = out(sinter_add_elementwise(net, sum, x, SINTER_ELEMENTWISE_PROD, &error));
+    CHECK_EQ(sinter_network_mark_output(net, y, &error), SINTER_OK);
+    sinter_buffer bytes = { 0 };
+    sinter_engine *engine = NULL;
+    CHECK_EQ(sinter_network_build(net, NULL, &bytes, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_load_memory(bytes.data, bytes.size, NULL, &engine, &error), SINTER_OK);
+    tensor found[1] = { NULL };
+    uint32_t count = 0;
+    CHECK_EQ(sinter_network_unfused(net, engine, found, 1, &count, &error), SINTER_OK);
+    CHECK_EQ(count, 1);
+    CHECK(found[0] == sum);
+    CHECK_EQ(sinter_network_mark_debug(net, sum, 1, &error), SINTER_OK);
+    CHECK_EQ(sinter_network_unfused(net, engine, NULL, 0, &count, &error), SINTER_OK);
+    CHECK_EQ(count, 0);
+    CHECK_EQ(sinter_network_unfused(net, NULL, NULL, 0, &count, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_network_unfused(net, engine, NULL, 1, &count, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_network_unfused(NULL, engine, NULL, 0, &count, &error), SINTER_INVALID_ARG);
+    sinter_engine_release(engine);
+    sinter_buffer_free(&bytes);
+    end();
+}
+
 /* ---- what is refused ---- */
 
 #define REFUSED(call, part)                                                                                            \
@@ -667,6 +696,8 @@ static const test tests[] = { T(convolution),
                               T(normalizations),
                               T(types),
                               T(free_sizes),
+                              T(unfused),
+                              T(unfused),
                               T(refuses_handles),
                               T(refuses_changes),
                               T(refuses_builds),

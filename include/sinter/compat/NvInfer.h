@@ -318,13 +318,19 @@ class INetworkDefinition : public detail::reporter {
         fail(SINTER_UNSUPPORTED, "an engine runs on one device, so it has no collective operations");
         return nullptr;
     }
-    /* Which tensors are fused is known after a build, and a tensor that is kept changes it: markDebug names tensors. */
+    /* Hands the tensors between the steps of the engine to the debug listener, while
+     * IExecutionContext::setUnfusedTensorsDebugState is on. A first build finds these tensors, a second build keeps
+     * them. */
     bool markUnfusedTensorsAsDebugTensors() noexcept
     {
-        fail(SINTER_UNSUPPORTED, "tensors to debug are named: markDebug");
-        return false;
+        marks_unfused_ = true;
+        return true;
     }
-    bool unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }
+    bool unmarkUnfusedTensorsAsDebugTensors() noexcept
+    {
+        marks_unfused_ = false;
+        return true;
+    }
     /* The plugin's creator has to be registered. The engine gets its serialised state, the layer keeps a clone. */
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
@@ -433,9 +439,22 @@ class INetworkDefinition : public detail::reporter {
     /* Recurrent layers have many weights: what these become is made anew before a build alone. */
     void make_later(IRNNv2Layer *layer) { stale_.insert(layer); }
     inline void make_stale();
-    /* f(), with the debug tensors, what is said of profiles and the mark of an implicit batch as outputs, whose names
-     * say what they are. */
-    template <class F> sinter::buffer with_marked_outputs(std::vector<std::string> said, F f)
+    bool marks_unfused() const { return marks_unfused_; }
+    /* The tensors that no kernel of an engine of this network fuses away, without debug tensors. */
+    std::vector<sinter_network_tensor *> unfused(sinter::engine const &engine)
+    {
+        uint32_t count = 0;
+        sinter::call(sinter_network_unfused, net_.get(), engine.get(), nullptr, 0u, &count);
+        std::vector<sinter_network_tensor *> found(count);
+        sinter::call(sinter_network_unfused, net_.get(), engine.get(), found.data(), count, &count);
+        for (ITensor const *t : debug_) found.erase(std::remove(found.begin(), found.end(), edge(*t).get()), found.end());
+        return found;
+    }
+    /* f(), with the debug tensors, the unfused ones, what is said of profiles and the mark of an implicit batch as
+     * outputs, whose names say what they are. */
+    template <class F>
+    sinter::buffer with_marked_outputs(std::vector<std::string> said,
+                                       std::vector<sinter_network_tensor *> const &unfused, F f)
     {
         struct outputs {
             sinter_network *network;
@@ -448,12 +467,14 @@ class INetworkDefinition : public detail::reporter {
                 }
             }
         } added{ net_.get(), {} };
-        for (ITensor const *t : debug_) {
-            const sinter::layer copy = net_.add_identity(edge(*t));
+        const auto keep = [&](sinter::edge const &t, char const *mark) {
+            const sinter::layer copy = net_.add_identity(t);
             added.made.push_back(copy.get());
-            sinter::edge(copy.output(0)).set_name(std::string(detail::DEBUG_MARK) + t->getName());
+            sinter::edge(copy.output(0)).set_name(std::string(mark) + sinter_network_tensor_name(t.get()));
             net_.mark_output(copy.output(0));
-        }
+        };
+        for (ITensor const *t : debug_) keep(edge(*t), detail::DEBUG_MARK);
+        for (sinter_network_tensor *t : unfused) keep(sinter::edge(t), detail::UNFUSED_MARK);
         if (hidden_) said.push_back(detail::IMPLICIT_BATCH);
         for (std::string const &text : said) {
             const sinter::layer mark = net_.add_constant(sinter::tensor(SINTER_DTYPE_I64, { 1 }), 0);
@@ -607,6 +628,7 @@ class INetworkDefinition : public detail::reporter {
     std::map<void const *, sinter_layer *> given_to_;
     std::set<std::string> marked_;
     std::vector<ITensor const *> debug_;
+    bool marks_unfused_ = false;
     std::map<sinter_loop *, std::unique_ptr<ILoop>> loops_;
     std::map<sinter_conditional *, std::unique_ptr<IIfConditional>> conditionals_;
 };

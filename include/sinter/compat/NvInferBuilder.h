@@ -378,10 +378,7 @@ class IBuilder : public detail::reporter {
         return guard(static_cast<IHostMemory *>(nullptr), [&]() -> IHostMemory * {
             sinter::buffer made = build(network, config);
             if (!config.getFlag(BuilderFlag::kSTRIP_PLAN)) return new detail::plan(std::move(made));
-            sinter::engine_options o;
-            o.use(::getPluginRegistry()->environment());
-            o->no_device = 1;
-            return new detail::plan(sinter::engine::load(made, o).strip());
+            return new detail::plan(offline(made).strip());
         });
     }
     /* Kernels have no text to show. */
@@ -671,11 +668,24 @@ class IBuilder : public detail::reporter {
         std::vector<std::string> said;
         for (size_t i = 0; i < config.profiles_.size(); i++)
             for (auto const &v : config.profiles_[i]->values()) said.push_back(v.second.text(i, v.first));
-        sinter::buffer made = network.with_marked_outputs(said, [&] { return network.net().build(o); });
+        const auto build = [&] { return network.net().build(o); };
+        sinter::buffer made = network.with_marked_outputs(said, {}, build);
+        if (network.marks_unfused()) {
+            const auto unfused = network.unfused(offline(made));
+            made = network.with_marked_outputs(said, unfused, build);
+        }
         cache.read();
         cache.say(*this, config, made);
         say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
         return made;
+    }
+    /* An engine to look at. */
+    static sinter::engine offline(sinter::buffer const &made)
+    {
+        sinter::engine_options o;
+        o.use(::getPluginRegistry()->environment());
+        o->no_device = 1;
+        return sinter::engine::load(made, o);
     }
     /* Phases of a build for an IProgressMonitor. A phase has 100 steps. It ends where a build fails or is cancelled,
      * too. */
@@ -723,11 +733,8 @@ class IBuilder : public detail::reporter {
         void say(IBuilder const &builder, IBuilderConfig const &config, sinter::buffer const &made) const
         {
             if (path_.empty() || !config.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE)) return;
-            sinter::engine_options o;
-            o.use(::getPluginRegistry()->environment());
-            o->no_device = 1;
             std::vector<std::string> layers;
-            std::string all = sinter::engine::load(made, o).print_layers(SINTER_PRINT_TEXT);
+            std::string all = offline(made).print_layers(SINTER_PRINT_TEXT);
             for (size_t at = 0, end; at < all.size(); at = end + 1) {
                 end = std::min(all.find('\n', at), all.size());
                 layers.push_back(all.substr(at, end - at));

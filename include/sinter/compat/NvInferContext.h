@@ -235,13 +235,13 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         return true;
     }
     bool getDebugState(char const *name) const noexcept { return name && debugged_.count(name) != 0; }
-    /* Which tensors are fused is not known to an engine. */
+    /* Of the tensors that INetworkDefinition::markUnfusedTensorsAsDebugTensors has found, all at once. */
     bool setUnfusedTensorsDebugState(bool is_on) noexcept
     {
-        if (is_on) fail(SINTER_UNSUPPORTED, "which tensors stay unfused is not known: INetworkDefinition::markDebug");
-        return !is_on;
+        hands_unfused_ = is_on;
+        return true;
     }
-    bool getUnfusedTensorsDebugState() const noexcept { return false; }
+    bool getUnfusedTensorsDebugState() const noexcept { return hands_unfused_; }
 
     /* ---- profiling ---- */
     void setProfiler(IProfiler *profiler) noexcept
@@ -428,7 +428,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 const size_t size = c.max_output_size(io.name);
                 c.set_output(io.name, size ? addresses.at(io.name) : nullptr, size, place_);
             }
-            const bool hands_over = listener_ && !debugged_.empty();
+            const bool hands_over = listener_ && (!debugged_.empty() || (hands_unfused_ && !engine_->unfused().empty()));
             if (waits || place_ == SINTER_PLACE_HOST || profiler_ || hands_over) {
                 c.run();
             } else {
@@ -445,17 +445,23 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     {
         for (sinter::io const &io : engine_->debug()) {
             const std::string name = io.name.substr(sizeof detail::DEBUG_MARK - 1);
-            if (!debugged_.count(name)) continue;
-            const sinter::view v = c.output(io.name);
-            const TensorLocation place =
-                v.place() == SINTER_PLACE_DEVICE || place_ == SINTER_PLACE_HOST ? TensorLocation::kDEVICE
-                                                                                : TensorLocation::kHOST;
-            detail::lent memory;
-            memory.add(v.data(), v.size_bytes());
-            if (!listener_->processDebugTensor(v.data(), place, detail::from(io.dtype), detail::to_dims(v.shape()),
-                                               name.c_str(), stream))
-                throw sinter::error(SINTER_CANCELLED, "the debug listener refused tensor '" + name + "'");
+            if (debugged_.count(name)) hand_over(c, io, name, stream);
         }
+        if (!hands_unfused_) return;
+        for (sinter::io const &io : engine_->unfused())
+            hand_over(c, io, io.name.substr(sizeof detail::UNFUSED_MARK - 1), stream);
+    }
+    void hand_over(sinter::context &c, sinter::io const &io, std::string const &name, cudaStream_t stream) const
+    {
+        const sinter::view v = c.output(io.name);
+        const TensorLocation place = v.place() == SINTER_PLACE_DEVICE || place_ == SINTER_PLACE_HOST
+                                         ? TensorLocation::kDEVICE
+                                         : TensorLocation::kHOST;
+        detail::lent memory;
+        memory.add(v.data(), v.size_bytes());
+        if (!listener_->processDebugTensor(v.data(), place, detail::from(io.dtype), detail::to_dims(v.shape()),
+                                           name.c_str(), stream))
+            throw sinter::error(SINTER_CANCELLED, "the debug listener refused tensor '" + name + "'");
     }
     /* What an output allocator is told, and through what. */
     struct sink {
@@ -487,6 +493,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
     std::pair<void *, size_t> given_{ nullptr, 0 };
     IDebugListener *listener_ = nullptr;
     std::set<std::string> debugged_;
+    bool hands_unfused_ = false;
     IGpuAllocator *scratch_ = nullptr;
     IProfiler *profiler_ = nullptr;
     bool emits_ = true;

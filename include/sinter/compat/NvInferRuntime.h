@@ -346,6 +346,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     }
     std::vector<sinter::io> const &io() const { return *io_; }
     std::vector<sinter::io> const &debug() const { return *debug_; }
+    std::vector<sinter::io> const &unfused() const { return *unfused_; }
     uint64_t generation() const { return generation_; }
     void replace(sinter::engine engine)
     {
@@ -394,6 +395,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         io_ = std::make_shared<std::vector<sinter::io>>();
         debug_ = std::make_shared<std::vector<sinter::io>>();
+        unfused_ = std::make_shared<std::vector<sinter::io>>();
         values_ = std::make_shared<std::map<std::pair<std::string, int32_t>, detail::shape_values>>();
         layouts_ = std::make_shared<std::map<std::string, std::pair<detail::layout, std::string>>>();
         for (sinter::io const &io : engine_.values())
@@ -407,7 +409,11 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
             else if (!io.is_input && io.name.rfind(detail::FORMAT_MARK, 0) == 0) {
                 const std::pair<std::string, detail::layout> made = detail::read_mark(io.name);
                 (*layouts_)[made.first] = { made.second, describe(*made.second.row) };
-            } else (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0 ? debug_ : io_)->push_back(io);
+            } else if (!io.is_input && io.name.rfind(detail::DEBUG_MARK, 0) == 0) {
+                debug_->push_back(io);
+            } else {
+                (!io.is_input && io.name.rfind(detail::UNFUSED_MARK, 0) == 0 ? unfused_ : io_)->push_back(io);
+            }
         for (sinter::io const &io : *io_)
             if (hidden_ && io.is_input) max_batch_ = static_cast<int32_t>(io.max[0]);
         bindings_ = std::make_shared<std::vector<std::string>>();
@@ -448,7 +454,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
                                 : lanes + "-wide channel vectorized row major format") +
                " (k" + row.name + ")";
     }
-    std::shared_ptr<std::vector<sinter::io>> io_, debug_;
+    std::shared_ptr<std::vector<sinter::io>> io_, debug_, unfused_;
     /* Of tensors that are not row-major: the layout and its description. */
     std::shared_ptr<std::map<std::string, std::pair<detail::layout, std::string>>> layouts_;
     std::shared_ptr<std::vector<std::string>> bindings_;

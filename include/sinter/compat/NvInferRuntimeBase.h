@@ -312,6 +312,8 @@ inline Dims show_batch(Dims const &dims, int32_t hidden, int64_t batch)
 
 /* Begins the name of an engine's output that is a debug tensor. */
 inline constexpr char DEBUG_MARK[] = "[debug] ";
+/* The same of a tensor that INetworkDefinition::markUnfusedTensorsAsDebugTensors has found. */
+inline constexpr char UNFUSED_MARK[] = "[unfused] ";
 
 /* The logger of the object that was made last: what getLogger() gives. */
 inline ILogger *&last_logger()

@@ -18,8 +18,6 @@ from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity
 
 PRODUCTS = (LayerKind.CONVOLUTION, LayerKind.MATRIX_MULTIPLY)
 
-ENTRIES = LayerKind.RECURRENCE, LayerKind.ITERATOR, LayerKind.CONDITIONAL_INPUT
-EXITS = LayerKind.LOOP_OUTPUT, LayerKind.CONDITIONAL_OUTPUT
 
 
 def kept(name, initial):
@@ -381,22 +379,9 @@ class NetworkDefinition(Managed, Reporter):
             return _build.build(self._net, plugins=self._bridges.current(), **options)
 
     def _between_steps(self, plan):
-        """The tensors that a step of the engine writes and that are no inputs, outputs or debug tensors."""
-        steps = plan.load(no_device=True, plugins=self._bridges.current()).info["profiles"][0]["steps"]
-        names = dict.fromkeys(out["name"] for step in steps for out in step["out"] if out["kind"] == "slab")
-        inside, tensors = self._inside(), {t.name: t for layer in self._net.layers for t in layer.outputs}
-        return [tensors[n] for n in names if n in tensors and not tensors[n].is_output and tensors[n] not in self._debug and
-                tensors[n] not in inside]
-
-    def _inside(self):
-        """The tensors of bodies of loops and conditionals."""
-        found, size = set(), -1
-        while size != len(found):
-            size = len(found)
-            for layer in self._net.layers:
-                if layer.kind in ENTRIES or layer.kind not in EXITS and any(t in found for t in layer.inputs):
-                    found.update(layer.outputs)
-        return found
+        """The tensors that the steps of an engine write for each other, but for debug tensors."""
+        engine = plan.load(no_device=True, plugins=self._bridges.current())
+        return [tensor for tensor in self._net.unfused(engine) if tensor not in self._debug]
 
     @contextlib.contextmanager
     def _marked_outputs(self, marks):

@@ -2,7 +2,7 @@
 """PyTorch models on sinter: torch.compile(model, backend="sinter"), and torch_tensorrt's functions. docs/torch.md is the guide."""
 import sys as _sys
 
-from . import _ops_math, _ops_nn, _ops_shape, _upstream              # noqa: F401  operators' files register the converters
+from . import _ops_math, _ops_nn, _ops_rnn, _ops_shape, _upstream              # noqa: F401  operators' files register the converters
 from ._backend import backend, register, tensorrt_backend
 from ._benchmark import Benchmark, benchmark
 from ._compile import compile, convert_exported_program_to_engine, convert_method_to_trt_engine, load, save

@@ -8,6 +8,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
+from ._fused import DECOMPOSITIONS
 from ._graph import CompiledGraph
 from ._lowering import converter_of
 from ._settings import Settings
@@ -18,7 +19,8 @@ NUMBERS, WARNED = itertools.count(), set()
 
 def decompositions():
     """torch's decompositions of all operators that have no conversion of their own."""
-    return {op: function for op, function in core_aten_decompositions().items() if converter_of(op)[0] is None}
+    known = {**core_aten_decompositions(), **DECOMPOSITIONS}
+    return {op: function for op, function in known.items() if converter_of(op)[0] is None}
 
 
 def warn_once(text):

@@ -3,7 +3,7 @@
 import struct
 
 OPSET, IR_VERSION = 24, 10
-FLOAT, INT, STRING, TENSOR, FLOATS, INTS = 1, 2, 3, 4, 6, 7      # AttributeProto.type
+FLOAT, INT, STRING, TENSOR, FLOATS, INTS, STRINGS = 1, 2, 3, 4, 6, 7, 8      # AttributeProto.type
 
 
 def varint(n):
@@ -35,6 +35,8 @@ def attribute(name, value):
         body = data(4, value) + number(20, STRING)
     elif isinstance(value, Tensor):
         body = data(5, b"".join(value.parts(None))) + number(20, TENSOR)
+    elif value and all(isinstance(v, str) for v in value):
+        body = b"".join(data(9, v) for v in value) + number(20, STRINGS)
     elif all(isinstance(v, int) for v in value):
         body = b"".join(number(8, v) for v in value) + number(20, INTS)
     else:

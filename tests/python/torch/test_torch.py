@@ -114,6 +114,56 @@ def test_exported_modules():
         same(expected, compiled(*copy.deepcopy(inputs)), f"seed {seed}")
 
 
+def test_recurrent_layers():
+    """Each stack of layers is an engine, for any batch; a projection stays in PyTorch. torch exports fixed lengths."""
+    for seed in range(8 * MANY):
+        torch.manual_seed(seed)
+        pick = np.random.default_rng(seed)
+        kind, free = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)[seed % 3], bool(seed & 1)
+        options = dict(num_layers=int(pick.integers(1, 4)), bias=bool(pick.integers(4)), bidirectional=bool(pick.integers(2)),
+                       batch_first=bool(pick.integers(2)))
+        if kind is torch.nn.RNN:
+            options["nonlinearity"] = ("tanh", "relu")[int(pick.integers(2))]
+        module = kind(5, 6, **options).eval()
+        axes = (0, 1) if options["batch_first"] else (1, 0)
+        example, given = torch.randn(*[(3, 4)[a] for a in axes], 5), ()
+        if pick.integers(2) and not free:
+            state = torch.randn(options["num_layers"] * (1 + options["bidirectional"]), 3, 6)
+            given = ((state, torch.randn_like(state)) if kind is torch.nn.LSTM else state,)
+        dynamic = [{0 if options["batch_first"] else 1: torch.export.Dim("batch", min=1, max=64)}] if free else None
+        program = torch.export.export(module, (example, *given), dynamic_shapes=dynamic)
+        compiled = sinter.torch.compile(program, **fast(require_full_compilation=True))
+        for sizes in ((3, 4), (1, 4), (9, 4)) if free else ((3, 4),):
+            x = torch.randn(*[sizes[a] for a in axes], 5)
+            with torch.no_grad():
+                expected = module(x, *given)
+                same(expected, compiled(x, *given), f"seed {seed}, {module}")
+            assert torch.utils._pytree.tree_leaves(expected)[0].any()
+    compiled = sinter.torch.compile(torch.nn.LSTM(5, 6, proj_size=2).eval(), inputs=[torch.randn(4, 3, 5)], **fast())
+    assert "projections" in str(compiled.report)
+
+
+def test_layers_of_attention():
+    """In eval mode torch calls one operator for a whole layer."""
+    nn, count = torch.nn, 5
+    causal = nn.Transformer.generate_square_subsequent_mask(count)
+    padding = torch.tensor([[False] * count, [False, False, True, True, True], [True] * count])
+    x = torch.randn(3, count, 16)
+    for options in ({}, {"norm_first": True}, {"activation": "gelu"}):
+        encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, **options), 2, enable_nested_tensor=False).eval()
+        for keywords in ({}, {"mask": causal}, {"src_key_padding_mask": padding}, {"mask": causal, "src_key_padding_mask": padding}):
+            torch._dynamo.reset()
+            _backend.compiled.clear()
+            with torch.no_grad():
+                same(encoder(x, **keywords), compile_fast(encoder)(x, **keywords), f"{options} {list(keywords)}")
+            assert all(not c.report.fallback for c in _backend.compiled), [str(c.report) for c in _backend.compiled]
+    attention = nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    for keywords in ({}, {"need_weights": False}, {"average_attn_weights": False}, {"attn_mask": causal}, {"key_padding_mask": padding}):
+        torch._dynamo.reset()
+        with torch.no_grad():
+            same(attention(x, x, x, **keywords), compile_fast(attention)(x, x, x, **keywords), str(list(keywords)))
+
+
 def test_one_engine_serves_all_sizes():
     net = small_net()
     compiled = sinter.torch.compile(net, inputs=[Input(min_shape=(1, 3, 8, 8), opt_shape=(4, 3, 16, 16), max_shape=(8, 3, 32, 32))],
