@@ -447,7 +447,8 @@ class INetworkDefinition : public detail::reporter {
         sinter::call(sinter_network_unfused, net_.get(), engine.get(), nullptr, 0u, &count);
         std::vector<sinter_network_tensor *> found(count);
         sinter::call(sinter_network_unfused, net_.get(), engine.get(), found.data(), count, &count);
-        for (ITensor const *t : debug_) found.erase(std::remove(found.begin(), found.end(), edge(*t).get()), found.end());
+        for (ITensor const *t : debug_)
+            found.erase(std::remove(found.begin(), found.end(), edge(*t).get()), found.end());
         return found;
     }
     /* f(), with the debug tensors, the unfused ones, what is said of profiles and the mark of an implicit batch as

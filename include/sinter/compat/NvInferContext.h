@@ -428,7 +428,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 const size_t size = c.max_output_size(io.name);
                 c.set_output(io.name, size ? addresses.at(io.name) : nullptr, size, place_);
             }
-            const bool hands_over = listener_ && (!debugged_.empty() || (hands_unfused_ && !engine_->unfused().empty()));
+            const bool hands_over = listener_ && (!debugged_.empty() || hands_unfused_);
             if (waits || place_ == SINTER_PLACE_HOST || profiler_ || hands_over) {
                 c.run();
             } else {

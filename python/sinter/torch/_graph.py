@@ -132,7 +132,7 @@ class CompiledGraph:
     weights     indices of the placeholders that are weights: every call gives the same tensors
     names       index of a placeholder -> its name in the model, for refitting
     bounds      symbol -> (least, usual, most), where the caller set them
-    plans       name of a partition -> bytes of its engine, where those were built before
+    plans       name of a partition -> bytes of its engine, where those were built before; is_stale: with other values of the weights
     is_file     engines are for files: outputs are row-major, and have the names of the graph's results"""
 
     def __init__(self, graph_module, weights, settings, name="graph", names=None, bounds=None):
@@ -142,7 +142,7 @@ class CompiledGraph:
                 graph_module.graph.erase_node(node)         # what it asserts is known since the graph was traced
         graph_module.graph.eliminate_dead_code()
         self.lock, self.function, self.report, self.partitions = threading.RLock(), None, Report(), []
-        self.names, self.bounds, self.plans, self.is_file = names or {}, bounds or {}, {}, False
+        self.names, self.bounds, self.plans, self.is_stale, self.is_file = names or {}, bounds or {}, {}, False, False
 
     def ready(self, args):
         """Builds the engines. Of `args` only the weights are looked at."""
@@ -224,7 +224,7 @@ class CompiledGraph:
             part, name = getattr(module, node.target), f"{self.name}.{node.target}"
             try:
                 made = Partition(name, part, constants, self.settings, device, names, self.bounds, self.plans.get(name),
-                                 self.is_file)
+                                 self.is_stale, self.is_file)
             except (sinter.Error, Unsupported) as e:
                 raise BuildFailure(e, part.graph) from e
             delattr(module, node.target)

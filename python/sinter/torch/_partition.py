@@ -48,13 +48,15 @@ class Partition:
     names           index of a placeholder -> the name of that weight in the model
     bounds          symbol -> (least, usual, most), where the caller set them
     plan            bytes of the engine, if it was built before
+    is_stale        the plan has other values of the weights: it is refitted
     is_file         the engine is for a file: outputs are row-major
 
     Any number of threads may call. A weight that was changed since the last call is noticed by its version, its memory and
     its identity: the engine is refitted or built again before the call goes on. A tensor that changes again and again is no
     weight: it becomes an input."""
 
-    def __init__(self, name, graph_module, constants, settings, device, names=None, bounds=None, plan=None, is_file=False):
+    def __init__(self, name, graph_module, constants, settings, device, names=None, bounds=None, plan=None, is_stale=False,
+                 is_file=False):
         self.name, self.graph, self.settings, self.device = name, graph_module.graph, settings, device
         self.lock, self.restless, self.usual = threading.RLock(), {}, {}
         self.constants, self.bounds, self.is_file = dict(constants), bounds or {}, is_file
@@ -66,6 +68,8 @@ class Partition:
         self.weight_names = {i: (names or {}).get(i) or f"w{i}" for i in sorted(self.constants)}
         self.weight_names = {i: f"{name}.weight" if name in taken else name for i, name in self.weight_names.items()}
         self.build(plan)
+        if plan is not None and is_stale and not self.refit():
+            self.build()
 
     def __call__(self, *args):
         built = self.built

@@ -108,9 +108,23 @@ class MutableTorchTensorRTModule(torch.nn.Module):
         setattr(self.original_model, name, value)
 
 
+def shape_of(program):
+    """What engines of an exported program depend on, but for the values of its weights."""
+    nodes = list(program.graph.nodes)
+    place = {n: f"%{i}" for i, n in enumerate(nodes)}
+
+    def described(node):
+        val = node.meta.get("val") if node.op == "placeholder" else None
+        tensor = (val.dtype, str(tuple(val.shape))) if isinstance(val, torch.Tensor) else str(val)
+        arguments = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: place[n])
+        return node.op, "" if node.op == "placeholder" else str(node.target), tensor, repr(arguments)
+    return [described(n) for n in nodes], [(s.kind, s.target) for s in program.graph_signature.input_specs]
+
+
 def refit_module_weights(compiled_module, new_weight_module, arg_inputs=None, kwarg_inputs=None, verify_output=False, use_weight_map_cache=True,
                          in_place=False):
-    """A compiled model with the weights of another export of the same module; in_place: the model itself."""
+    """A compiled model with the weights of another export of the same module; in_place: the model itself. Engines that were built with
+    immutable_weights=False are refitted, others are built again."""
     def symbols(program):
         values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
         inputs = [values.get(name) for name in program.graph_signature.user_inputs]
@@ -118,7 +132,11 @@ def refit_module_weights(compiled_module, new_weight_module, arg_inputs=None, kw
                 for axis, size in enumerate(value.shape) if as_int(size) is None}
     old, program = symbols(compiled_module.program), new_weight_module.run_decompositions(decompositions())
     bounds = {new: compiled_module.graph.bounds[old[at]] for at, new in symbols(program).items() if old.get(at) in compiled_module.graph.bounds}
-    made = CompiledModule(program, compiled_module.settings, bounds, compiled_module.graph.name).build()
+    made = CompiledModule(program, compiled_module.settings, bounds, compiled_module.graph.name)
+    if not compiled_module.settings.immutable_weights and shape_of(program) == shape_of(compiled_module.program):
+        made.graph.plans = {p.name: p.plan for p in compiled_module.graph.partitions}
+        made.graph.is_stale = True
+    made.build()
     if verify_output and arg_inputs is not None:
         with torch.no_grad():
             wanted, found = new_weight_module.module()(*arg_inputs, **(kwarg_inputs or {})), made(*arg_inputs, **(kwarg_inputs or {}))

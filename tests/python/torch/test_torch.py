@@ -237,6 +237,23 @@ def test_changed_weights_are_seen():
     change_weights(fast(immutable_weights=False), False)
 
 
+def test_refit_module_weights():
+    """Engines take the weights of another export, and are built again where that export is of another model."""
+    from sinter.torch._upstream import refit_module_weights
+    first, second, x = small_net(), small_net(), torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        for parameter in second.parameters():
+            parameter.uniform_(-1, 1)
+    third = torch.nn.Sequential(*list(second.children())[:-1]).eval()
+    for options, model, built in (({"immutable_weights": False}, second, 0), ({}, second, 1), ({"immutable_weights": False}, third, 1)):
+        compiled, before = sinter.torch.compile(first, inputs=[x], **fast(**options)), _partition.builds
+        refitted = refit_module_weights(compiled, torch.export.export(model, (x,)), arg_inputs=(x,), verify_output=True)
+        assert _partition.builds - before == built
+        with torch.no_grad():
+            same(model(x), refitted(x), f"{options}")
+            same(first(x), compiled(x), "the compiled model stays as it was")
+
+
 def test_a_buffer_that_changes_with_each_call_is_an_input():
     net, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
     net.register_buffer("shift", torch.zeros(4))
