@@ -474,9 +474,9 @@ class Network:
     def unfused(self, engine):
         """The tensors that no kernel of `engine`, a build of this network, fuses away: those between its steps."""
         count = ctypes.c_uint32()
-        call("sinter_network_unfused", self.handle, engine.handle, None, 0, byref(count))
+        call("sinter_network_unfused", self.handle, engine._handle, None, 0, byref(count))
         found = (ctypes.c_void_p * count.value)()
-        call("sinter_network_unfused", self.handle, engine.handle, found, count.value, byref(count))
+        call("sinter_network_unfused", self.handle, engine._handle, found, count.value, byref(count))
         return [NetworkTensor(self, handle) for handle in found]
 
     def set_precision_mode(self, mode):
