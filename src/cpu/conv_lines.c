@@ -7,6 +7,7 @@
  * of a row then lie side by side in each part. */
 #include "cpu/conv_lines.h"
 #include "base/env.h"
+#include "cpu/cpu_move.h"
 #include <string.h>
 
 enum { LINES_HIGH_MAX = 16, LINES_CHANNELS_MAX = 8, LINES_PARTS_MAX = 16 };
@@ -99,6 +100,16 @@ int64_t conv_lines_tile_count(const conv_shape *s)
     return s->images * s->out[0] * s->out[1];
 }
 
+/* Columns [begin, end) of every part lie in the image; the two are equal where parts have none in common. */
+static void parts_inside(const conv_shape *s, int64_t *begin, int64_t *end)
+{
+    const int64_t parts = parts_of(s), pad = s->pad[2];
+    *begin = pad > 0 ? (pad + parts - 1) / parts : 0;
+    *end = pad + s->in[2] > 0 ? (pad + s->in[2]) / parts : 0;
+    if (*end > part_size(s)) *end = part_size(s);
+    if (*end < *begin) *end = *begin;
+}
+
 /* Line y of every channel; y and z may lie outside the image. */
 static void lines_copy(const conv_params *p, int64_t image, int64_t z, int64_t y, float *to)
 {
@@ -106,7 +117,12 @@ static void lines_copy(const conv_params *p, int64_t image, int64_t z, int64_t y
     const int64_t size = part_size(s), parts = parts_of(s), step = parts * s->x_dim[2];
     const bool is_inside = z >= 0 && z < s->in[0] && y >= 0 && y < s->in[1];
     const float *line = (const float *)p->x + image * s->x_image + z * s->x_dim[0] + y * s->x_dim[1];
-    for (int64_t c = 0; c < s->c_in; c++)
+    int64_t begin = 0, end = 0; /* columns that all parts have are sorted together */
+    if (is_inside && parts > 1 && s->x_dim[2] == 1) parts_inside(s, &begin, &end);
+    for (int64_t c = 0; c < s->c_in; c++, line += s->x_c) {
+        if (begin < end)
+            move_transpose(4, (char *)(to + begin), size * 4, (const char *)(line + begin * parts - s->pad[2]),
+                           parts * 4, parts, end - begin);
         for (int64_t part = 0; part < parts; part++, to += size) {
             const int64_t before = s->pad[2] - part; /* columns of padding in front of this part's first one */
             int64_t first = before > 0 ? (before + parts - 1) / parts : 0; /* the first that lies in the image */
@@ -116,11 +132,15 @@ static void lines_copy(const conv_params *p, int64_t image, int64_t z, int64_t y
             memset(to, 0, (size_t)first * sizeof *to);
             memset(to + first + count, 0, (size_t)(size - first - count) * sizeof *to);
             if (!count) continue;
-            const float *pixels = line + c * s->x_c + at * s->x_dim[2];
+            const float *pixels = line + at * s->x_dim[2];
             if (step == 1) memcpy(to + first, pixels, (size_t)count * sizeof *to);
-            else
-                for (int64_t x = 0; x < count; x++) to[first + x] = pixels[x * step];
+            else {
+                const int64_t stop = first + count, skip = begin < end ? begin : stop, on = begin < end ? end : stop;
+                for (int64_t x = first; x < skip; x++) to[x] = pixels[(x - first) * step];
+                for (int64_t x = on; x < stop; x++) to[x] = pixels[(x - first) * step];
+            }
         }
+    }
 }
 
 /* Where the terms of the first output pixel lie, when padded line top is in slot top % reach. */

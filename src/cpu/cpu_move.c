@@ -3,23 +3,33 @@
  */
 #include "cpu/cpu_move.h"
 
-#include "cpu/isa.h"
 #include "cpu/unroll.h"
 #include <string.h>
-#if CPU_HAS_X86
-#include <emmintrin.h>
-#endif
 
 typedef uint8_t bytes __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(16)));
 typedef float floats __attribute__((vector_size(16)));
+typedef double doubles __attribute__((vector_size(16)));
 
-/* FILLED: bytes from which on a repeated element is written as vectors. */
-enum { BLOCK = 16, TILE_BYTES = 65536, FILLED = 64 };
+/* FILLED: bytes from which on a repeated element is written as vectors. COLUMNS: of transposed blocks so many elements
+ * of each row are written before the next rows: fewer leave memory's pages half written, and many more would read
+ * from too many places in turns. */
+enum { BLOCK = 16, TILE_BYTES = 65536, FILLED = 64, COLUMNS = 64 };
 
 static int64_t magnitude(int64_t v)
 {
     return v < 0 ? -v : v;
+}
+
+/* Of rows of n elements. */
+static int64_t columns_of(int64_t n)
+{
+    return n < 2 * COLUMNS ? n : COLUMNS;
+}
+
+static int64_t parts_of(int64_t n, int64_t part)
+{
+    return (n + part - 1) / part;
 }
 
 void move_plan_init(move_plan *p, const view *dst, const view *src)
@@ -86,10 +96,16 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
     for (uint32_t a = 0; a < p->axes; a++)
         if (!p->dim[a]) p->outer = 0;
     /* Large inner parts are cut; small ones are grouped. */
+    p->piece = p->dim[last];
+    p->rows = p->way == MOVE_BLOCKS ? p->dim[p->across] : 1;
     if (inner > 2 * TILE_BYTES) {
-        const int64_t row = inner / (p->dim[last] ? p->dim[last] : 1);
-        p->piece = TILE_BYTES / (row ? row : 1) / BLOCK * BLOCK;
-        if (p->piece < BLOCK) p->piece = BLOCK;
+        if (p->way == MOVE_BLOCKS) {
+            p->piece = p->dim[p->across] < BLOCK / 4 ? TILE_BYTES / size / p->dim[p->across] : columns_of(p->dim[last]);
+            p->rows = TILE_BYTES / (p->piece * size) / BLOCK * BLOCK;
+            if (p->rows < BLOCK) p->rows = BLOCK;
+        } else {
+            p->piece = TILE_BYTES / size;
+        }
     } else {
         p->unit = inner > 0 ? TILE_BYTES / inner : 1;
         if (p->unit < 1) p->unit = 1;
@@ -100,7 +116,8 @@ int64_t move_tile_count(const move_plan *p)
 {
     if (!p->outer) return 0;
     if (p->unit) return (p->outer + p->unit - 1) / p->unit;
-    return p->outer * ((p->dim[p->axes - 1] + p->piece - 1) / p->piece);
+    const int64_t high = p->way == MOVE_BLOCKS ? parts_of(p->dim[p->across], p->rows) : 1;
+    return p->outer * parts_of(p->dim[p->axes - 1], p->piece) * high;
 }
 
 /* Elements may be runs, so they are aligned to less than their size. */
@@ -151,6 +168,34 @@ static void square_1(char *dst, int64_t to, const char *src, int64_t from)
     UNROLL for (int i = 0; i < 16; i++) memcpy(dst + i * to, &x[i], sizeof x[i]);
 }
 
+/* Squares of 4 x 4 in two rounds. */
+static inline void square_4(char *dst, int64_t to, const char *src, int64_t from)
+{
+    floats x[4], y[4];
+    UNROLL for (int i = 0; i < 4; i++) memcpy(&x[i], src + i * from, sizeof x[i]);
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        y[2 * i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 0, 4, 1, 5);
+        y[2 * i + 1] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 2, 6, 3, 7);
+    }
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        x[2 * i] = __builtin_shufflevector(y[i], y[i + 2], 0, 1, 4, 5);
+        x[2 * i + 1] = __builtin_shufflevector(y[i], y[i + 2], 2, 3, 6, 7);
+    }
+    UNROLL for (int i = 0; i < 4; i++) memcpy(dst + i * to, &x[i], sizeof x[i]);
+}
+
+static inline void square_8(char *dst, int64_t to, const char *src, int64_t from)
+{
+    doubles a, b;
+    memcpy(&a, src, sizeof a);
+    memcpy(&b, src + from, sizeof b);
+    const doubles low = __builtin_shufflevector(a, b, 0, 2), high = __builtin_shufflevector(a, b, 1, 3);
+    memcpy(dst, &low, sizeof low);
+    memcpy(dst + to, &high, sizeof high);
+}
+
 /* Whole squares, then what is left at the right and below. */
 #define SQUARES(size, side)                                                                                            \
     static void squares_##size(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)       \
@@ -167,6 +212,8 @@ static void square_1(char *dst, int64_t to, const char *src, int64_t from)
     }
 SQUARES(1, 16)
 SQUARES(2, 8)
+SQUARES(4, 4)
+SQUARES(8, 2)
 
 /* Three rows of f32 whose elements lie side by side: images of three channels. */
 static void three_4(char *dst, int64_t to, const char *src, int64_t cols)
@@ -241,7 +288,7 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
     switch (size) {
     case 1: squares_1(dst, to, src, from, rows, cols); return;
     case 2: squares_2(dst, to, src, from, rows, cols); return;
-    case 8: transpose_8(dst, to, src, from, rows, cols); return;
+    case 8: squares_8(dst, to, src, from, rows, cols); return;
     default: break;
     }
     if (rows == 3 && from == 12) {
@@ -252,29 +299,7 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
         two_4(dst, to, src, cols);
         return;
     }
-#if CPU_HAS_X86
-    int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-        char *d = dst + r * to;
-        const char *s = src + r * 4;
-        int64_t c = 0;
-        for (; c + 4 <= cols; c += 4, s += 4 * from, d += 16) {
-            __m128 x0 = _mm_loadu_ps((const float *)(const void *)s),
-                   x1 = _mm_loadu_ps((const float *)(const void *)(s + from));
-            __m128 x2 = _mm_loadu_ps((const float *)(const void *)(s + 2 * from)),
-                   x3 = _mm_loadu_ps((const float *)(const void *)(s + 3 * from));
-            _MM_TRANSPOSE4_PS(x0, x1, x2, x3);
-            _mm_storeu_ps((float *)(void *)d, x0);
-            _mm_storeu_ps((float *)(void *)(d + to), x1);
-            _mm_storeu_ps((float *)(void *)(d + 2 * to), x2);
-            _mm_storeu_ps((float *)(void *)(d + 3 * to), x3);
-        }
-        if (c < cols) transpose_4(d, to, s, from, 4, cols - c);
-    }
-    if (r < rows) transpose_4(dst + r * to, to, src + r * 4, from, rows - r, cols);
-#else
-    transpose_4(dst, to, src, from, rows, cols);
-#endif
+    squares_4(dst, to, src, from, rows, cols);
 }
 
 /* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
@@ -356,33 +381,42 @@ static int64_t block_begin(int64_t at, int64_t step, int64_t n)
     return n - at < step && n > step ? n - step : at;
 }
 
-/* Elements [begin, end) of the last axis at one outer position. */
-static void inner(const move_plan *p, char *dst, const char *src, int64_t begin, int64_t end)
+/* `rows` rows of n elements, a strip of some columns after the other. */
+static void blocks(const move_plan *p, char *dst, const char *src, int64_t rows, int64_t n)
 {
-    const uint32_t last = p->axes - 1;
-    dst += begin * p->to[last];
-    src += begin * p->from[last];
-    if (p->way == MOVE_RUNS) {
-        memcpy(dst, src, (size_t)(end - begin) * p->size);
-    } else if (p->way == MOVE_SINGLE) {
-        single(p, dst, src, end - begin);
-    } else {
-        const uint32_t a = p->across;
-        const int64_t size = p->size, step = p->dim[a] < 4 ? end - begin : BLOCK; /* few rows: as they are */
-        for (int64_t at = 0; at < end - begin; at += step) {
-            const int64_t c = block_begin(at, step, end - begin);
-            const int64_t cols = end - begin - c < step ? end - begin - c : step;
-            for (int64_t i = 0; i < p->dim[a]; i += BLOCK) {
-                const int64_t r = block_begin(i, BLOCK, p->dim[a]), rows = p->dim[a] < BLOCK ? p->dim[a] : BLOCK;
-                move_transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
-                               p->from[last], rows, cols);
+    const int64_t size = p->size, to = p->to[p->across], from = p->from[p->axes - 1];
+    const int64_t step = rows < BLOCK / 4 ? n : BLOCK; /* few rows: as they are */
+    for (int64_t col = 0, some; col < n; col += some) {
+        some = rows < BLOCK / 4 || n - col < 2 * COLUMNS ? n - col : COLUMNS;
+        for (int64_t i = 0; i < rows; i += BLOCK) {
+            const int64_t r = block_begin(i, BLOCK, rows), high = rows < BLOCK ? rows : BLOCK;
+            for (int64_t at = 0; at < some; at += step) {
+                const int64_t c = col + block_begin(at, step, some), wide = some < step ? some : step;
+                move_transpose(p->size, dst + c * size + r * to, to, src + c * from + r * size, from, high, wide);
             }
         }
     }
 }
 
-static void position(const move_plan *p, void *dst, const void *src, int64_t at, int64_t begin, int64_t end)
+/* Elements [begin, end) of the last axis at one outer position, of blocks those of rows [first, last). */
+static void inner(const move_plan *p, char *dst, const char *src, int64_t begin, int64_t end, int64_t first,
+                  int64_t last)
 {
+    const uint32_t in = p->axes - 1;
+    dst += begin * p->to[in];
+    src += begin * p->from[in];
+    if (p->way == MOVE_RUNS) memcpy(dst, src, (size_t)(end - begin) * p->size);
+    else if (p->way == MOVE_SINGLE) single(p, dst, src, end - begin);
+    else blocks(p, dst + first * p->to[p->across], src + first * p->size, last - first, end - begin);
+}
+
+/* A tile of a cut plan. */
+static void piece(const move_plan *p, void *dst, const void *src, int64_t tile)
+{
+    const int64_t n = p->dim[p->axes - 1], m = p->way == MOVE_BLOCKS ? p->dim[p->across] : 1;
+    const int64_t high = parts_of(m, p->rows), wide = parts_of(n, p->piece);
+    const int64_t row = tile % high * p->rows, col = tile / high % wide * p->piece;
+    int64_t at = tile / high / wide;
     char *d = dst;
     const char *s = src;
     for (uint32_t a = p->axes - 1; a-- > 0;) {
@@ -392,7 +426,7 @@ static void position(const move_plan *p, void *dst, const void *src, int64_t at,
         d += i * p->to[a];
         s += i * p->from[a];
     }
-    inner(p, d, s, begin, end);
+    inner(p, d, s, col, n - col < p->piece ? n : col + p->piece, row, m - row < p->rows ? m : row + p->rows);
 }
 
 /* Outer positions [at, stop), one after the other: the place in each axis is counted up, not divided out again. Runs
@@ -415,7 +449,7 @@ static void positions(const move_plan *p, char *dst, const char *src, int64_t at
             count = p->dim[near] - index[near] < stop - at ? p->dim[near] - index[near] : stop - at;
             runs(dst, p->to[near], src, p->from[near], n * p->size, count);
         } else {
-            inner(p, dst, src, 0, n);
+            inner(p, dst, src, 0, n, 0, p->rows);
         }
         for (uint32_t a = p->axes - 1; a-- > 0;) {
             if (a == p->across) continue;
@@ -433,13 +467,8 @@ static void positions(const move_plan *p, char *dst, const char *src, int64_t at
 
 void move_run(const move_plan *p, void *dst, const void *src, int64_t begin, int64_t end)
 {
-    const int64_t n = p->dim[p->axes - 1];
     if (!p->unit) {
-        const int64_t pieces = (n + p->piece - 1) / p->piece;
-        for (int64_t i = begin; i < end; i++) {
-            const int64_t from = i % pieces * p->piece, to = from + p->piece < n ? from + p->piece : n;
-            position(p, dst, src, i / pieces, from, to);
-        }
+        for (int64_t i = begin; i < end; i++) piece(p, dst, src, i);
         return;
     }
     const int64_t stop = end * p->unit < p->outer ? end * p->unit : p->outer;

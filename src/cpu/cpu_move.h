@@ -16,9 +16,9 @@ typedef struct move_plan {
     uint32_t across;                    /* blocks: the axis along which the source is contiguous */
     int64_t  dim[SINTER_RANK_MAX], to[SINTER_RANK_MAX], from[SINTER_RANK_MAX];      /* strides in bytes */
     int64_t  outer;                     /* positions of all axes but the last (and `across`) */
-    /* of these, those of one tile; where 0, the last axis is cut into pieces of `piece` */
+    /* of these, those of one tile; where 0, the last axis is cut into pieces of `piece`, and `across` into `rows` */
     int64_t  unit;
-    int64_t  piece;
+    int64_t  piece, rows;
 } move_plan;
 
 /* Both views have one shape and element size (8 bits or more). Their data is not read. */

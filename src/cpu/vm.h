@@ -81,6 +81,7 @@ typedef struct vm_line {
     const vm_op *op;
     uint8_t      at[3], to;
     vm_rows_fn  *rows;
+    bool         is_uneven;             /* fn takes one element of one operand for a whole run */
     bool         is_products;           /* a, b and c are rows, too */
     uint8_t      x, of[3];              /* operands: the rows; of: a, b and c, or VM_NO_OPERAND */
     int32_t      zero, run;

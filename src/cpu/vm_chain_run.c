@@ -191,6 +191,15 @@ void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows
         run_repeated(p, k, c, rows * cols, cols, &r);
         return;
     }
+    /* A loop over two vectors or more of a row costs less than eight rows at a time, the last of which are computed
+     * again. */
+    if (p->line.is_uneven && cols > lanes) {
+        for (int64_t row = 0; row < rows; row++) {
+            run_line(p, k, c, cols);
+            for (uint32_t i = 0; i < p->operand_count; i++) c[i].at += c[i].row;
+        }
+        return;
+    }
     /* What is left of a row beside whole chunks: along each row, or down the columns, in fewer chunks. Of long rows it
      * is a small part, and is taken while the row is being fetched. */
     enum { LONG = 8 };

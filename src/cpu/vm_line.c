@@ -83,6 +83,7 @@ static void line_find(vm_program *p)
         if (op->arity != 2 || op->fn != form[0] || has_one[0] == has_one[1]) return;
         l.fn = form[has_one[1] ? 1 : 2];
         if (!l.fn) return;
+        l.is_uneven = true;
     }
     p->line = l;
     p->chain_once = p->chain_once || is_once;

@@ -377,7 +377,9 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
     load_truth((uint8_t *)dst + i, (const float *)src + i, n - i);
 }
 
-/* The last vector of a row overlaps the one before. It is computed first: results may lie where x does. */
+/* The last vector of a row overlaps the one before, and in long rows the first one that behind it, so that the others
+ * are stored within lines of the cache. Both are computed before the rest is stored: results may lie where x does. */
+enum { ROWS_LONG = 6 * VEC_LANES };
 #define ROWS(name, type, get, set_up, value)                                                 \
     static void name(const vm_rows *r)                                                       \
     {                                                                                        \
@@ -390,7 +392,9 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
             set_up;                                                                          \
             vec v = get(x + n - L);                                                          \
             const vec last = value;                                                          \
-            int64_t i = 0;                                                                   \
+            v = get(x);                                                                      \
+            const vec first = value;                                                         \
+            int64_t i = n < ROWS_LONG ? 0 : (int64_t)(-(uintptr_t)y / sizeof *y % L);        \
             for (; i + 4 * L <= n; i += 4 * L) {                                             \
                 UNROLL for (int j = 0; j < 4; j++)                                           \
                 {                                                                            \
@@ -402,6 +406,7 @@ static void float_to_byte(void *dst, const void *src, int64_t n)
                 v = get(x + i);                                                              \
                 v_store(y + i, value);                                                       \
             }                                                                                \
+            v_store(y, first);                                                               \
             v_store(y + n - L, last);                                                        \
             from += r->x_row;                                                                \
             to += r->y_row;                                                                  \
