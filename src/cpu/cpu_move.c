@@ -32,7 +32,7 @@ static int64_t parts_of(int64_t n, int64_t part)
     return (n + part - 1) / part;
 }
 
-void move_plan_init(move_plan *p, const view *dst, const view *src)
+void move_plan_init(move_plan *p, const view *dst, const view *src, move_squares_fn *squares)
 {
     memset(p, 0, sizeof *p);
     p->size = sinter_dtype_bits(dst->dtype) / 8;
@@ -87,6 +87,7 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
                 p->way = MOVE_BLOCKS;
                 p->across = a;
             }
+    if (size == 4 && p->way == MOVE_BLOCKS) p->squares = squares;
     p->outer = 1;
     int64_t inner = p->dim[last] * size;
     for (uint32_t a = 0; a < last; a++) {
@@ -100,7 +101,9 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
     p->rows = p->way == MOVE_BLOCKS ? p->dim[p->across] : 1;
     if (inner > 2 * TILE_BYTES) {
         if (p->way == MOVE_BLOCKS) {
-            p->piece = p->dim[p->across] < BLOCK / 4 ? TILE_BYTES / size / p->dim[p->across] : columns_of(p->dim[last]);
+            const int64_t wide = TILE_BYTES / size / p->dim[p->across] / COLUMNS * COLUMNS;
+            p->piece = columns_of(p->dim[last]);
+            if (p->piece < wide) p->piece = wide < p->dim[last] ? wide : p->dim[last];
             p->rows = TILE_BYTES / (p->piece * size) / BLOCK * BLOCK;
             if (p->rows < BLOCK) p->rows = BLOCK;
         } else {
@@ -392,7 +395,10 @@ static void blocks(const move_plan *p, char *dst, const char *src, int64_t rows,
             const int64_t r = block_begin(i, BLOCK, rows), high = rows < BLOCK ? rows : BLOCK;
             for (int64_t at = 0; at < some; at += step) {
                 const int64_t c = col + block_begin(at, step, some), wide = some < step ? some : step;
-                move_transpose(p->size, dst + c * size + r * to, to, src + c * from + r * size, from, high, wide);
+                char *d = dst + c * size + r * to;
+                const char *s = src + c * from + r * size;
+                if (p->squares && high == BLOCK && wide == BLOCK) p->squares(d, to, s, from, high, wide);
+                else move_transpose(p->size, d, to, s, from, high, wide);
             }
         }
     }

@@ -9,6 +9,9 @@
 
 typedef enum move_way { MOVE_RUNS, MOVE_BLOCKS, MOVE_SINGLE } move_way;
 
+/* dst[r][c] = src[c][r] of words, both counts multiples of 8: rows of dst are `to` bytes apart, columns of src `from`. */
+typedef void move_squares_fn(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols);
+
 typedef struct move_plan {
     uint32_t way;                       /* move_way */
     uint32_t size;                      /* bytes of an element */
@@ -19,10 +22,11 @@ typedef struct move_plan {
     /* of these, those of one tile; where 0, the last axis is cut into pieces of `piece`, and `across` into `rows` */
     int64_t  unit;
     int64_t  piece, rows;
+    move_squares_fn *squares;           /* NULL, or what is faster than move_transpose */
 } move_plan;
 
 /* Both views have one shape and element size (8 bits or more). Their data is not read. */
-void    move_plan_init(move_plan *p, const view *dst, const view *src);
+void    move_plan_init(move_plan *p, const view *dst, const view *src, move_squares_fn *squares);
 int64_t move_tile_count(const move_plan *p);
 void    move_run(const move_plan *p, void *dst, const void *src, int64_t begin, int64_t end);
 

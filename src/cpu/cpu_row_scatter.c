@@ -98,7 +98,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                (i == axis || in[1].dim[i] <= out[0].dim[i]);
     if (!fits)
         return FAIL(e, INVALID_ARG, "scatter_elements: the shapes of data, indices and updates do not go together");
-    move_plan_init(&r->copy, &out[0], &in[0]);
+    move_plan_init(&r->copy, &out[0], &in[0], NULL);
     r->out = out[0];
     r->index = in[1];
     r->update = in[2];

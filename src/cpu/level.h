@@ -36,6 +36,8 @@ typedef struct cpu_level {
     void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
                            uint8_t flip);
     void (*requant)(const struct requant_block *b);
+    /* move_squares_fn (cpu_move.h); NULL: the level has none. */
+    void (*squares)(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols);
 } cpu_level;
 
 extern const cpu_level level_plain;

@@ -56,6 +56,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/rows_wide.inc.h"
 #include "cpu/choose.inc.h"
 #include "cpu/matmul_wide.inc.h"
+#include "cpu/move_square.inc.h"
 #include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"
@@ -93,4 +94,5 @@ const cpu_level VEC_SUFFIX(level) = {
     .group_conv = group_conv_row,
     .depthwise_byte = depthwise_byte_pairs,
     .requant = requant_rows,
+    .squares = move_squares,
 };

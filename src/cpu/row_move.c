@@ -2,6 +2,7 @@
 /* row_move.c - ops that only move elements: copy, and the views where they must be made; concat; constant padding. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/cpu_move.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -28,6 +29,12 @@ static const char *reject_types(const problem *p)
     REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
     REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8, "a type under a byte");
     return NULL;
+}
+
+/* Those of the machine: what they move is the same on all. */
+static move_squares_fn *squares_of(env *e)
+{
+    return level_of(isa_level_of(e))->squares;
 }
 
 typedef struct job {
@@ -73,6 +80,7 @@ static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const 
 {
     (void)t;
     copy_record *r = to;
+    move_squares_fn *const squares = squares_of(e);
     view src = in[0];
     r->at = 0;
     if (p->op == OP_transpose) {
@@ -94,7 +102,7 @@ static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const 
     } else if (p->op == OP_reshape) {
         src = out[0];
     }
-    move_plan_init(&r->plan, &out[0], &src);
+    move_plan_init(&r->plan, &out[0], &src, squares);
     return SINTER_OK;
 }
 
@@ -147,8 +155,9 @@ static size_t concat_record_size(const problem *p, const tactic *t)
 static sinter_status concat_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                  const view *out, void *to)
 {
-    (void)e, (void)t;
+    (void)t;
     concat_record *r = to;
+    move_squares_fn *const squares = squares_of(e);
     const uint32_t axis = (uint32_t)((const attrs_concat *)attrs)->axis;
     int64_t at = 0;
     r->count = p->count_in;
@@ -157,7 +166,7 @@ static sinter_status concat_bind(env *e, const problem *p, const tactic *t, cons
         dst.dim[axis] = in[i].dim[axis];
         r->at[i].at = at * dst.stride[axis] * (int64_t)(sinter_dtype_bits(dst.dtype) / 8);
         r->at[i].is_empty = view_count(&in[i]) == 0;
-        if (!r->at[i].is_empty) move_plan_init(&r->at[i].plan, &dst, &in[i]);
+        if (!r->at[i].is_empty) move_plan_init(&r->at[i].plan, &dst, &in[i], squares);
         at += in[i].dim[axis];
     }
     return SINTER_OK;
@@ -209,8 +218,9 @@ static const char *pad_reject(const problem *p, const kernel_target *t)
 static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
-    (void)e, (void)t;
+    (void)t;
     pad_record *r = to;
+    move_squares_fn *const squares = squares_of(e);
     const attrs_pad *a = attrs;
     memset(r, 0, sizeof *r);
     const int64_t size = sinter_dtype_bits(out[0].dtype) / 8;
@@ -231,7 +241,7 @@ static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const v
             border.dim[i] = one.dim[i] = count[side];
             for (uint32_t k = 0; k < one.rank; k++) one.stride[k] = 0;
             r->border_at[r->borders] = at + from[side] * rest.stride[i] * size;
-            move_plan_init(&r->border[r->borders++], &border, &one);
+            move_plan_init(&r->border[r->borders++], &border, &one, squares);
         }
         at += first * rest.stride[i] * size;
         if (begin < 0) r->from += -begin * src.stride[i] * size;
@@ -239,7 +249,7 @@ static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const v
     }
     r->to = at;
     r->has_inside = view_count(&rest) > 0;
-    if (r->has_inside) move_plan_init(&r->plan, &rest, &src);
+    if (r->has_inside) move_plan_init(&r->plan, &rest, &src, squares);
     return SINTER_OK;
 }
 

@@ -52,8 +52,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     view part = out[0], rows = in[1];
     part.dim[0] = rows.dim[0] = 1;
     part.dim[axis] = rows.dim[axis];
-    move_plan_init(&r->copy, &out[0], &in[0]);
-    move_plan_init(&r->rows, &part, &rows);
+    move_plan_init(&r->copy, &out[0], &in[0], NULL);
+    move_plan_init(&r->rows, &part, &rows, NULL);
     r->batch = out[0].dim[0];
     r->limit = out[0].dim[axis] - in[1].dim[axis];
     r->to_batch = out[0].stride[0] * size;
