@@ -9,7 +9,7 @@
 
 typedef enum move_way { MOVE_RUNS, MOVE_BLOCKS, MOVE_SINGLE } move_way;
 
-/* dst[r][c] = src[c][r] of words, both counts multiples of 8: rows of dst are `to` bytes apart, columns of src `from`. */
+/* As move_transpose, of elements of 4 bytes; both counts are multiples of 8. */
 typedef void move_squares_fn(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols);
 
 typedef struct move_plan {
