@@ -126,6 +126,9 @@ SINTER_API sinter_status sinter_engine_state(const sinter_engine *engine, uint32
 
 /* The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static. */
 SINTER_API const char *sinter_engine_device(const sinter_engine *engine);
+/* The name of the model or network that the engine was built from; "" if it has none, or `engine` is NULL. The text
+ * lives as long as the engine. */
+SINTER_API const char *sinter_engine_name(const sinter_engine *engine);
 
 /* What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
  * (SINTER_ENGINE_INFO does it). */

@@ -57,6 +57,7 @@ public:
         return load(sinter::build(path, b), o);
     }
 
+    std::string   name() const { return sinter_engine_name(get()); }
     std::string   device() const { return sinter_engine_device(get()); }
     std::uint32_t profile_count() const { return sinter_engine_profile_count(get()); }
     std::vector<io> values(std::uint32_t profile = 0) const

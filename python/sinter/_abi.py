@@ -1673,6 +1673,10 @@ kind of device that this build does not have, or a plugin that options.env does 
 """Bytes of activation memory that a context needs for any shape of `profile`. SINTER_ALL_PROFILES: for any profile. The
 result is 0 if there is no such profile.
 """),
+    "sinter_engine_name": (c_char_p, [c_void_p], "engine",
+"""The name of the model or network that the engine was built from; "" if it has none, or `engine` is NULL. The text
+lives as long as the engine.
+"""),
     "sinter_engine_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
     "sinter_engine_print": (c_int, [c_void_p, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "engine format write user error",

@@ -183,6 +183,11 @@ sinter_status sinter_engine_describe_profile(const sinter_engine *handle, uint32
     return SINTER_OK;
 }
 
+const char *sinter_engine_name(const sinter_engine *g)
+{
+    return g ? engine_text(inner(g), inner(g)->notes->model) : "";
+}
+
 const char *sinter_engine_device(const sinter_engine *g)
 {
     return g ? inner(g)->backend->name : "";

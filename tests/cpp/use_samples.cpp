@@ -138,7 +138,9 @@ static void debug_tensors()
     ITensor *y = network->addUnary(*square, UnaryOperation::kNEG)->getOutput(0);
     y->setName("y");
     network->markOutput(*y);
+    network->setName("squares");
     const owned<ICudaEngine> engine = build(*builder, *network);
+    CHECK(std::string(engine->getName()) == "squares");
     CHECK(engine->getNbIOTensors() == 2 && engine->isDebugTensor("square") && !engine->isDebugTensor("y"));
     const owned<IExecutionContext> context(engine->createExecutionContext());
     const Device<float> in({ 3, 4 }), out({ 0, 0 });

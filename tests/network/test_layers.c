@@ -507,8 +507,11 @@ static void unfused(void)
     CHECK_EQ(sinter_network_mark_output(net, y, &error), SINTER_OK);
     sinter_buffer bytes = { 0 };
     sinter_engine *engine = NULL;
+    CHECK_EQ(sinter_network_set_name(net, "sums", &error), SINTER_OK);
     CHECK_EQ(sinter_network_build(net, NULL, &bytes, &error), SINTER_OK);
     CHECK_EQ(sinter_engine_load_memory(bytes.data, bytes.size, NULL, &engine, &error), SINTER_OK);
+    CHECK_STR(sinter_engine_name(engine), sinter_network_name(net));
+    CHECK_STR(sinter_engine_name(NULL), "");
     tensor found[1] = { NULL };
     uint32_t count = 0;
     CHECK_EQ(sinter_network_unfused(net, engine, found, 1, &count, &error), SINTER_OK);

@@ -210,7 +210,7 @@ class ICudaEngine : public detail::reporter, public detail::engine_bindings<ICud
     {
         return guard(0, [&] { return static_cast<int32_t>(engine_.info().step_count); });
     }
-    char const *getName() const noexcept { return ""; }
+    char const *getName() const noexcept { return sinter_engine_name(engine_.get()); }
     bool isRefittable() const noexcept
     {
         return guard(false, [&] {

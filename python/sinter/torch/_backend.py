@@ -6,6 +6,7 @@ import warnings
 
 import torch
 from torch._decomp import core_aten_decompositions
+from torch._functorch._aot_autograd.schemas import OutputType
 from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
 from ._fused import DECOMPOSITIONS
@@ -39,6 +40,24 @@ def static_inputs():
     return [i for i in metadata.static_input_indices or () if i not in written]
 
 
+def is_direct(module, example_inputs):
+    """Whether the graph that AOTAutograd made takes the caller's arguments and gives the results as they are. Then calls go without
+    AOTAutograd's wrapper, which costs as much as a small engine."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    if metadata is None or torch.is_grad_enabled() or torch._C._is_any_autocast_enabled():
+        return False
+    results = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    plain = (torch.Tensor, torch.nn.Parameter, torch._subclasses.FakeTensor, int, torch.SymInt)
+    return (sum(n.op == "placeholder" for n in module.graph.nodes) == len(example_inputs)
+            and all(type(x) in plain for x in example_inputs)
+            and not any(i.mutates_data or i.mutates_metadata for i in metadata.input_info)
+            and len(results) == len(metadata.output_info)
+            and all(o.output_type is OutputType.non_alias for o in metadata.output_info)
+            and not (metadata.dynamic_outputs or metadata.tokens or metadata.is_rng_op_functionalized)
+            and metadata.grad_enabled_mutation is None)
+
+
 def in_torch(graph_module, example_inputs):
     return make_boxed_func(graph_module.forward)
 
@@ -54,9 +73,13 @@ def tensorrt_backend(graph_module, example_inputs, options=None, **keywords):
 
 
 def compile_fx(graph_module, example_inputs, settings):
+    direct = []
+
     def inference(module, inputs):
         made = CompiledGraph(module, static_inputs(), settings, f"graph{next(NUMBERS)}")
         compiled.append(made)
+        if is_direct(module, example_inputs):
+            direct.append(made)
         return make_boxed_func(made)
 
     def forward(module, inputs):
@@ -65,10 +88,11 @@ def compile_fx(graph_module, example_inputs, settings):
         return in_torch(module, inputs)
 
     def call():
-        return aot_module_simplified(graph_module, example_inputs, fw_compiler=forward, bw_compiler=in_torch,
+        made = aot_module_simplified(graph_module, example_inputs, fw_compiler=forward, bw_compiler=in_torch,
                                      inference_compiler=inference, decompositions=decompositions())
+        return direct[0] if len(direct) == 1 else made
 
-    if not settings.inference:
+    if not settings.inference or not torch.is_grad_enabled():           # dynamo compiles again for the other mode
         return torch._dynamo.disable(call(), reason="runs engines of sinter")
     with torch.no_grad():
         function = call()

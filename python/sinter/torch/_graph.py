@@ -246,7 +246,8 @@ class CompiledGraph:
                 if isinstance(result, (list, tuple)) and list(result) == calls[1:] and picked == list(range(len(partition.results))):
                     return partition
                 if isinstance(result, (list, tuple)) and list(result) == [call] and partition.is_single:
-                    return lambda *args: [partition(*args)]
+                    partition.is_single = partition.built.is_single = False
+                    return partition
         return module.forward
 
 
