@@ -56,7 +56,7 @@ ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of on
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
 typedef enum quirk_guard_kind {
     GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION, GUARD_CATEGORY,
-    GUARD_AXES
+    GUARD_AXES, GUARD_SQUEEZE
 } quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* 1 over the root of a head's size, f32, which may be known when it runs only. */

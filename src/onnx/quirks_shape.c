@@ -137,6 +137,16 @@ bool quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_i
     return given;
 }
 
+/* A Squeeze without axes drops each that is 1, but ranks are known when it is built: an axis of a free size stays, and
+ * may not be 1. A size that data decides may: Squeeze(NonZero(x)) is written for a list of any length. */
+static void keep_axis(onnx_call *c, dim size)
+{
+    const dim_range r = dim_range_of(c->b.g->dims, size);
+    if (r.min > 1 || r.max < 1 || dim_is_late(c->b.g->dims, size)) return;
+    const ir_value_id number = build_sizes(&c->b, &size, 1, false);
+    quirk_guard(c, build_eq(&c->b, number, build_scalar_like(&c->b, number, 1)), false, GUARD_SQUEEZE);
+}
+
 void convert_squeeze(onnx_call *c)
 {
     dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
@@ -152,7 +162,9 @@ void convert_squeeze(onnx_call *c)
     for (uint32_t i = 0; i < rank; i++) {
         bool drop = !given && dim_is(c->b.g->dims, from[i], 1);
         for (uint32_t k = 0; k < axes.count; k++) drop = drop || axes.at[k] == (int64_t)i;
-        if (!drop) to[count++] = from[i];
+        if (drop) continue;
+        if (!given) keep_axis(c, from[i]);
+        to[count++] = from[i];
     }
     c->out[0] = build_shaped(&c->b, x, to, count);
 }

@@ -120,13 +120,17 @@ typedef struct late {
 /* What a guard relied on (quirk_guard_kind). */
 static const char *guard_text(int64_t kind)
 {
-    static const char *const each[] = { "the condition chose a branch that the model does not have for these shapes",
-                                        "a size times a scale that the model computes is no whole number",
-                                        "letters change their case or are counted, and the text is not all ASCII",
-                                        "the model takes the value of an optional that has none",
-                                        "an assertion of the network does not hold",
-                                        "a value is in none of the categories of a OneHotEncoder",
-                                        "a list of axes that the model computes has one twice, or one out of range" };
+    static const char *const each[] = {
+        "the condition chose a branch that the model does not have for these shapes",
+        "a size times a scale that the model computes is no whole number",
+        "letters change their case or are counted, and the text is not all ASCII",
+        "the model takes the value of an optional that has none",
+        "an assertion of the network does not hold",
+        "a value is in none of the categories of a OneHotEncoder",
+        "a list of axes that the model computes has one twice, or one out of range",
+        "a Squeeze without axes would drop an axis that has size 1 in this run, and give another rank: "
+        "build for that size, or give it axes"
+    };
     return kind >= 1 && kind <= (int64_t)COUNT_OF(each) ? each[kind - 1] : "a guard of the engine failed";
 }
 
