@@ -603,6 +603,7 @@ static bool takes_specials(const gop *op)
     for (uint32_t t = 0; t < COUNT_OF(list); t++)
         for (const gop *row = list[t]; row->name; row++)
             if (row == op) return true;
+    if (!strcmp(op->name, "QuantizeLinear") || !strcmp(op->name, "DequantizeLinear")) return true;
     return !strcmp(op->name, "MatMul") || !strcmp(op->name, "views");
 }
 
@@ -746,7 +747,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     g.types = types[grow_below(&g, COUNT_OF(types))];
     g.has_zeros = !o->is_static && grow_one_in(&g, 4);
     g.has_symbols = !o->is_static && grow_one_in(&g, 2);
-    g.has_specials = !only && !o->palette && !o->allow && grow_one_in(&g, 10);
+    g.has_specials = (!only || takes_specials(only)) && !o->palette && !o->allow && grow_one_in(&g, 10);
     if (grow_one_in(&g, 4)) {
         g.size_max = 70;
         g.count_max = 16384;

@@ -24,7 +24,8 @@ typedef struct scaling {
     bool wraps; /* what is too large for an 8-bit float becomes no number */
 } scaling;
 
-/* Both are constants mostly, as exporters have them. */
+/* Both are constants mostly, as exporters have them. Where runs give the scales, some may be 0, infinite or no numbers.
+ */
 static scaling scaling_of(grow *g, uint32_t x, sinter_dtype real, sinter_dtype quantized)
 {
     scaling s = { G_NONE, G_ABSENT, 0, 0, false, false };
@@ -48,11 +49,16 @@ static scaling scaling_of(grow *g, uint32_t x, sinter_dtype real, sinter_dtype q
         grow_since(g, 21);
     }
     if (s.has_axis) grow_since(g, 13);
-    const bool is_const = !grow_one_in(g, 6);
-    const gfill scales = { 0.125, 0.5, 0.125, grow_below(g, 9999) };
+    const bool is_const = !grow_one_in(g, g->has_specials ? 2 : 6);
+    gfill scales = { 0.125, 0.5, 0.125, grow_below(g, 9999) };
+    const bool is_odd = g->has_specials && !is_const && grow_one_in(g, 2);
+    if (is_odd) scales = (gfill){ grow_one_in(g, 2) ? 0 : -0.25, 0.5, 0.25, scales.seed | G_SPECIAL };
     s.scale = grow_leaf(g, real, d, count, is_const, scales);
     const bool is_real = dtype_is_float(quantized);
-    const gfill zeros = { is_real ? 0 : dtype_is_signed(quantized) ? -2 : 1, is_real ? 0 : 5, 1, scales.seed + 1 };
+    const gfill zeros = { is_real                      ? 0
+                          : dtype_is_signed(quantized) ? -2
+                                                       : 1,
+                          is_real ? 0 : 5, 1, (scales.seed & ~G_SPECIAL) + 1 };
     if (!grow_one_in(g, 4) || quantized != SINTER_DTYPE_U8) s.zero = grow_leaf(g, quantized, d, count, is_const, zeros);
     return s;
 }
