@@ -60,15 +60,14 @@ static uint32_t sequence(grow *g, int64_t hidden)
     return grow_shaped(g, float_among(g, types), d, 3);
 }
 
-static bool recurrent(grow *g, const gop *op)
+/* The outputs of all steps; G_NONE: none was made. */
+static uint32_t layer(grow *g, const gop *op, uint32_t x, int64_t hidden, bool is_batch_first)
 {
     static const char *const directions[] = { "forward", "reverse", "bidirectional" };
     enum { PRODUCTS_MAX = 1 << 21, WEIGHTS_MAX = 1 << 17, RESULTS_MAX = 1 << 14 };
-    const bool is_batch_first = g->m->opset >= 14 && grow_one_in(g, 5);
-    int64_t hidden = units(g);
-    const uint32_t x = sequence(g, hidden), way = grow_below(g, 3);
+    const uint32_t way = grow_below(g, 3);
     const int64_t width = width_of(g, x), dirs = way == 2 ? 2 : 1, count_max = g->count_max;
-    if (!width || gsize_min(g, grow_dim(g, x, 1)) < 1 || gsize_min(g, grow_dim(g, x, 0)) < 1) return false;
+    if (!width || gsize_min(g, grow_dim(g, x, 1)) < 1 || gsize_min(g, grow_dim(g, x, 0)) < 1) return G_NONE;
     const gsize batch = grow_dim(g, x, !is_batch_first), time = grow_dim(g, x, is_batch_first);
     int64_t rows = 1;
     for (uint32_t k = 0; k < G_ENVS; k++)
@@ -105,7 +104,50 @@ static bool recurrent(grow *g, const gop *op)
     g->count_max = count_max > RESULTS_MAX ? count_max : RESULTS_MAX;
     const uint32_t made = grow_end(g, n, op->arg == 4 ? 3 : 2);
     g->count_max = count_max;
-    return made != G_NONE;
+    return made;
+}
+
+static bool recurrent(grow *g, const gop *op)
+{
+    const bool is_batch_first = g->m->opset >= 14 && grow_one_in(g, 5);
+    const int64_t hidden = units(g);
+    return layer(g, op, sequence(g, hidden), hidden, is_batch_first) != G_NONE;
+}
+
+/* What a layer gives for all steps, as the next one takes it: both directions beside each other. */
+static uint32_t joined(grow *g, uint32_t y, bool is_batch_first)
+{
+    if (y == G_NONE || g->is_refused) return G_NONE;
+    const uint32_t at = is_batch_first ? 2 : 1;
+    if (gsize_is(g, grow_dim(g, y, at), 1) && grow_one_in(g, 2))
+        return grow_2(g, "Squeeze", y, grow_const_ints(g, (const int64_t[]){ at }, 1));
+    const uint32_t turned = is_batch_first ? y : grow_transpose(g, y, (const int64_t[]){ 0, 2, 1, 3 });
+    if (turned == G_NONE) return G_NONE;
+    return grow_2(g, "Reshape", turned, grow_const_ints(g, (const int64_t[]){ 0, 0, -1 }, 3));
+}
+
+/* Two or three layers, of one kind mostly; between them there may be an activation. */
+static bool stacked(grow *g, const gop *op)
+{
+    enum { RESULTS_MAX = 1 << 14 };
+    static const char *const kinds[] = { "LSTM", "GRU", "RNN" };
+    (void)op;
+    const bool is_batch_first = g->m->opset >= 14 && grow_one_in(g, 4);
+    const uint32_t layers = 2 + grow_one_in(g, 3);
+    const int64_t count_max = g->count_max;
+    int64_t hidden = units(g);
+    const gop *kind = gop_find(kinds[grow_below(g, 3)]);
+    uint32_t x = sequence(g, hidden);
+    for (uint32_t i = 0; i < layers && x != G_NONE && !g->is_refused; i++) {
+        if (grow_one_in(g, 5)) kind = gop_find(kinds[grow_below(g, 3)]);
+        if (grow_one_in(g, 3)) hidden = units(g);
+        x = layer(g, kind, x, hidden, is_batch_first);
+        g->count_max = count_max > RESULTS_MAX ? count_max : RESULTS_MAX;
+        if (i + 1 < layers) x = joined(g, x, is_batch_first);
+        if (i + 1 < layers && x != G_NONE && grow_one_in(g, 4)) x = grow_1(g, "Relu", x);
+        g->count_max = count_max;
+    }
+    return x != G_NONE;
 }
 
 /* ---- attention ---- */
@@ -661,7 +703,7 @@ static bool linear_attention(grow *g, const gop *op)
 /* clang-format off */
 const gop gops_layers[] = {
     { "LSTM", 14, 0, 2, recurrent, 4, 0, 0 },      { "GRU", 14, 0, 2, recurrent, 3, 0, 0 },
-    { "RNN", 14, 0, 2, recurrent, 1, 0, 0 },
+    { "RNN", 14, 0, 2, recurrent, 1, 0, 0 },       { "stacked", 0, 0, 2, stacked, 0, 0, 0 },
     { "Attention", 23, 0, 2, attention, 0, 0, 0 }, { "RotaryEmbedding", 23, 0, 2, rotary, 0, 0, 0 },
     { "LinearAttention", 27, 0, 1, linear_attention, 0, 0, 0 },
     { "com.microsoft.LinearAttention", 1, 0, 1, linear_attention, 0, 0, 0 },
