@@ -17,6 +17,7 @@ typedef enum step_kind { STEP_NONE, STEP_KNOWN, STEP_FIELD } step_kind;
 typedef struct walk {
     const problem_operand *o;
     bool is_out, is_wide; /* wide: offsets may pass 2^31 bytes */
+    bool is_staged;       /* it lies where the kernel says */
     uint8_t index, lead;  /* of the operand; axes of the space before its first */
     uint8_t kind[SINTER_RANK_MAX];
     int64_t step[SINTER_RANK_MAX]; /* bytes */
@@ -101,6 +102,13 @@ static uint32_t innermost(const problem_operand *o)
     return 0;
 }
 
+static bool is_moving(const emit_space *s, const walk *w)
+{
+    bool moves = false;
+    for (uint32_t axis = 0; axis < s->rank; axis++) moves |= (s->turns >> axis & 1u) && w->kind[axis] != STEP_NONE;
+    return moves;
+}
+
 static void walk_init(const emit_space *s, bool is_out, uint32_t index, walk *w)
 {
     const problem_operand *o = is_out ? &s->p->out[index] : &s->p->in[index];
@@ -128,8 +136,9 @@ static void walk_init(const emit_space *s, bool is_out, uint32_t index, walk *w)
     }
     uint32_t most = 16 / w->size;
     if (most > s->width) most = s->width;
+    w->is_staged = s->is_staged && (is_out || is_moving(s, w));
     const bool is_adjacent = w->kind[s->inner] == STEP_KNOWN && w->step[s->inner] == w->size;
-    w->vector = is_adjacent ? cuda_operand_vector(o, most) : 1;
+    w->vector = w->is_staged ? most : is_adjacent ? cuda_operand_vector(o, most) : 1;
 }
 
 static uint32_t walk_find(const walks *w, bool is_out, uint32_t index)
@@ -163,13 +172,6 @@ static void walks_init(const emit_space *s, walks *w)
 /* ---- what changes from turn to turn ---- */
 
 enum fetch_part { FETCH_ALL, FETCH_STILL, FETCH_MOVING };
-
-static bool is_moving(const emit_space *s, const walk *w)
-{
-    bool moves = false;
-    for (uint32_t axis = 0; axis < s->rank; axis++) moves |= (s->turns >> axis & 1u) && w->kind[axis] != STEP_NONE;
-    return moves;
-}
 
 static bool is_fetched(const emit_space *s, const walk *w, enum fetch_part part)
 {
@@ -243,6 +245,7 @@ static void put_field(layout *l, const walk *w, uint32_t id, uint32_t axis)
 static void put_fields(layout *l, const walks *w)
 {
     for (uint32_t i = 0; i < w->count; i++) {
+        if (w->at[i].is_staged) continue;
         if (l->out) text_printf(l->out, "    address p%" PRIu32 ";\n", i);
         if (l->bytes) {
             const patch_kind kind = w->at[i].is_out ? PATCH_OUT : PATCH_IN;
@@ -253,8 +256,9 @@ static void put_fields(layout *l, const walks *w)
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < w->count; i++)
             for (uint32_t axis = 0; axis < l->s->rank; axis++)
-                if (w->at[i].kind[axis] == STEP_FIELD && w->at[i].is_wide == !pass) put_field(l, &w->at[i], i, axis);
-    if (w->count) return;
+                if (w->at[i].kind[axis] == STEP_FIELD && w->at[i].is_wide == !pass && !w->at[i].is_staged)
+                    put_field(l, &w->at[i], i, axis);
+    if (l->at) return;
     if (l->out) text_printf(l->out, "    small none;\n");
     l->at += 4;
 }
@@ -296,6 +300,18 @@ uint32_t emit_operand_words(const emit_space *s, bool moving)
         words += (w.at[i].size * count + 3) / 4;
     }
     return words;
+}
+
+uint32_t emit_moving(const emit_space *s, uint8_t *operand)
+{
+    walks w;
+    uint32_t count = 0;
+    walks_init(s, &w);
+    for (uint32_t i = 0; i < w.count; i++) {
+        if (!is_fetched(s, &w.at[i], FETCH_MOVING)) continue;
+        if (!count++) *operand = w.at[i].index;
+    }
+    return count;
 }
 
 sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view *out, cuda_record *r)
@@ -549,6 +565,7 @@ static void put_begin(const emit_space *s, const walks *w, text *out)
                 s->prefix, s->prefix, s->prefix, s->rank);
     for (uint32_t i = 0; i < w->count; i++) {
         const walk *own = &w->at[i];
+        if (own->is_staged) continue;
         text_printf(out, "    r.p%u = (%su8 *)a.p%u", i, own->is_out ? "" : "const ", i);
         const char *sign = " + (";
         for (uint32_t axis = 0; axis < s->rank; axis++) {
@@ -564,6 +581,10 @@ static void put_begin(const emit_space *s, const walks *w, text *out)
 
 static void put_position(const emit_space *s, const walk *w, uint32_t id, text *out)
 {
+    if (w->is_staged) {
+        text_printf(out, "r.staged, %u", w->size);
+        return;
+    }
     text_printf(out, "r.p%u", id);
     if (w->kind[s->inner] != STEP_NONE) {
         text_printf(out, " + %si * ", w->is_wide ? "(i64)" : "");
@@ -675,7 +696,9 @@ void emit_text(const emit_space *s, text *out)
                 "};\n"
                 "struct %s_row {\n",
                 s->prefix);
-    for (uint32_t i = 0; i < w.count; i++) text_printf(out, "    %su8 *p%u;\n", w.at[i].is_out ? "" : "const ", i);
+    for (uint32_t i = 0; i < w.count; i++)
+        if (!w.at[i].is_staged) text_printf(out, "    %su8 *p%u;\n", w.at[i].is_out ? "" : "const ", i);
+    if (s->is_staged) text_printf(out, "    u8 *staged;\n");
     text_printf(out, "};\n");
     uint32_t moving = 0;
     for (uint32_t i = 0; i < w.count; i++) moving += is_fetched(s, &w.at[i], FETCH_MOVING);

@@ -24,6 +24,9 @@
  *     void epi_fetch_still(a, r, i, n, x), epi_fetch_moving(a, r, i, n, x)        a part of epi_fetch each
  *     template <int V> void epi_keep(const epi_regs<V> &x, epi_regs<V> &y)        those that stand still, from x to y
  *
+ * A space that is_staged has no addresses of what moves and of its result: the kernel sets row.staged to where the V
+ * elements of both are before it fetches and applies. The result is written over the operand.
+ *
  * V is any power of two up to `width`. Vectors are read and written at once where the problem proves that pitches are
  * multiples of V elements and where i is a multiple of V: callers keep to that unless V is 1. Operands that are
  * constants may be read before the dependency wait, others may not. Arithmetic: floats under f64 in f32, never flushed;
@@ -43,6 +46,7 @@ typedef struct emit_space {
     uint32_t       width;               /* at most so many elements at once: a power of two <= 16 */
     sinter_dtype   acc;                 /* type of epi_acc: F32, F64, I32 or I64 */
     uint32_t       turns;               /* bit per axis */
+    bool           is_staged;           /* the results, and operands that move, are V elements at row.staged */
     bool           is_rounded;          /* a prologue's anchor rounds what it is left to the type that is stored */
 } emit_space;
 
@@ -64,6 +68,8 @@ const char *emit_stored(sinter_dtype dtype);
 const char *emit_carrier(sinter_dtype dtype);
 /* 32-bit words of `width` elements of the operands that move from turn to turn, or of those that stand still. */
 uint32_t    emit_operand_words(const emit_space *s, bool moving);
+/* How many operands move from turn to turn, and the first of them. */
+uint32_t    emit_moving(const emit_space *s, uint8_t *operand);
 /* Adds the parameter <prefix>_args to the launch begun last, with its patches. */
 sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view *out, cuda_record *r);
 

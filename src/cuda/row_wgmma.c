@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STEP = WGMMA_STEP, SWIZZLE_128 = 3 };
+enum { STEP = WGMMA_STEP, STAGED_ROWS = 16, SWIZZLE_32 = 1, SWIZZLE_64 = 2, SWIZZLE_128 = 3 };
 
 /* Rows of a strided operand lie at one pitch for certain only where a single axis numbers them. */
 static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
@@ -127,12 +127,44 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
     return NULL;
 }
 
-static void space_of(const problem *p, const wgmma_form *f, emit_space *s)
+static void space_of(const problem *p, const wgmma_form *f, bool is_staged, emit_space *s)
 {
     emit_space_of(p, s);
     s->inner = f->column;
     s->width = 8;
     s->acc = f->element == 1 ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32;
+    for (uint32_t i = 0; i < f->rows; i++) s->turns |= 1u << f->row[i];
+    s->is_staged = is_staged;
+}
+
+/* Rows of whole 16 bytes at one pitch, as a tensor map can say. */
+static bool is_copied_whole(const problem_operand *o, const wgmma_form *f)
+{
+    const uint32_t bits = sinter_dtype_bits(o->dtype);
+    return (bits == 8 || bits == 16) && f->n * bits % 128 == 0 && !o->is_gapped && is_one_pitch(o, f->column) &&
+           o->order[o->rank - 1] == f->column;
+}
+
+wgmma_staging wgmma_staging_of(const problem *p, const wgmma_form *f)
+{
+    wgmma_staging g = { 0 };
+    emit_space s;
+    const problem_operand *d = &p->out[0];
+    space_of(p, f, false, &s);
+    const uint32_t moving = emit_moving(&s, &g.residual);
+    if (!is_copied_whole(d, f) || moving > 1) return g;
+    g.has_residual = moving == 1;
+    g.is_possible = true;
+    if (!g.has_residual) return g;
+    const problem_operand *r = &p->in[g.residual];
+    g.is_possible = r->rank == d->rank && is_copied_whole(r, f) && !memcmp(r->order, d->order, d->rank) &&
+                    sinter_dtype_bits(r->dtype) == sinter_dtype_bits(d->dtype);
+    for (uint32_t i = 0; g.is_possible && i < d->rank; i++) {
+        const dim_range x = r->dim[i], y = d->dim[i];
+        g.is_possible = x.min == y.min && x.max == y.max && x.divisor == y.divisor;
+        g.may_repeat = g.may_repeat || (!problem_dim_is_static(y) && y.min <= 1);
+    }
+    return g;
 }
 
 int64_t wgmma_steps(const wgmma_form *f)
@@ -169,7 +201,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[b->rank - 1] == f.b_k),
                   "the right side does not lie along k");
     emit_space s;
-    space_of(p, &f, &s);
+    space_of(p, &f, false, &s);
     REJECT_UNLESS(s.p->out[0].dtype != SINTER_DTYPE_F64, "f64");
     return emit_reject(&s);
 }
@@ -178,10 +210,13 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
 {
     (void)target;
     wgmma_form f;
-    if (index || wgmma_form_of(p, &f)) return false;
+    if (index > 1 || wgmma_form_of(p, &f)) return false;
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
+    const wgmma_staging g = wgmma_staging_of(p, &f);
+    if (index && (!w.is_staged || !g.may_repeat)) return false;
+    const bool is_staged = w.is_staged && !index;
     emit_space s;
-    space_of(p, &f, &s);
+    space_of(p, &f, is_staged, &s);
     c->source = w.is_once ? "wgmma_once.cu" : "wgmma.cu";
     c->entry = w.is_once ? "wgmma_once" : "wgmma";
     int64_t order = 0;
@@ -205,7 +240,8 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
         cuda_code_define(c, "STAGES", w.stages);
         cuda_code_define(c, "PINGPONG", w.is_pingpong);
         cuda_code_define(c, "IS_WHOLE", f.n % 8 == 0);
-        for (uint32_t i = 0; i < f.rows; i++) s.turns |= 1u << f.row[i];
+        cuda_code_define(c, "STAGED", is_staged ? sinter_dtype_bits(p->out[0].dtype) / 8 : 0);
+        cuda_code_define(c, "RESIDUAL", g.has_residual);
         cuda_code_define(c, "STILL_WORDS", emit_operand_words(&s, false));
         cuda_code_define(c, "MOVING_WORDS", emit_operand_words(&s, true));
     }
@@ -274,25 +310,41 @@ static int64_t row_pitch(const wgmma_form *f, const view *v)
 {
     for (uint32_t i = f->rows; i-- > 0;)
         if (v->dim[f->row[i]] != 1) return v->stride[f->row[i]];
-    return v->dim[f->k_axis];
+    return v->dim[f->column]; /* the axis of k in operand 0 */
 }
 
 /* Rows of one matrix, or of `batch` that follow one another. */
-static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_dtype dtype, int64_t rows,
-                    int64_t pitch, int64_t box)
+static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_dtype dtype, int64_t columns,
+                    int64_t rows, int64_t pitch, int64_t box)
 {
+    const int64_t element = sinter_dtype_bits(dtype) / 8;
     map->operand = operand;
     map->rank = f->is_batched ? 3 : 2;
     map->swizzle = SWIZZLE_128;
     map->dtype = (uint8_t)dtype;
-    map->dim[0] = (uint64_t)f->k;
+    map->dim[0] = (uint64_t)columns;
     map->dim[1] = (uint64_t)rows;
     map->dim[2] = (uint64_t)f->batch;
-    map->stride[1] = (uint64_t)(pitch * f->element);
-    map->stride[2] = (uint64_t)(rows * pitch * f->element);
-    map->box[0] = (uint32_t)f->bk;
+    map->stride[1] = (uint64_t)(pitch * element);
+    map->stride[2] = (uint64_t)(rows * pitch * element);
+    map->box[0] = (uint32_t)(STEP / element);
     map->box[1] = (uint32_t)box;
     map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
+}
+
+/* The same of results, or of a residual, in boxes of 16 rows by a slab of columns. */
+static sinter_status map_result(env *e, cuda_record *r, const wgmma_form *f, const struct wgmma_args *x, size_t at,
+                                bool is_out, uint8_t operand, const view *v, uint32_t slab)
+{
+    cuda_map *map = cuda_map_add(r, x, at);
+    if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
+    rows128(map, operand, f, v->dtype, f->n, x->m, row_pitch(f, v), STAGED_ROWS);
+    map->is_out = is_out;
+    map->box[0] = slab / (sinter_dtype_bits(v->dtype) / 8);
+    map->swizzle = slab == 128  ? SWIZZLE_128
+                   : slab == 64 ? SWIZZLE_64
+                                : SWIZZLE_32;
+    return SINTER_OK;
 }
 
 static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const product_slide *c, const view *x,
@@ -333,13 +385,18 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
                   tiles_n = (f.n + tn - 1) / tn, tiles = tiles_m * tiles_n * f.batch;
     if (m > INT32_MAX / 2 || f.n > INT32_MAX / 2 || tiles > INT32_MAX >> 3)
         return FAIL(e, UNSUPPORTED, "%lld rows by %lld columns are too many", (long long)m, (long long)f.n);
+    /* A residual that is repeated does not come by copies of whole tiles. */
+    const wgmma_staging g = wgmma_staging_of(p, &f);
+    bool is_staged = w.is_staged;
+    for (uint32_t i = 0; is_staged && g.has_residual && i < out[0].rank; i++)
+        is_staged = in[g.residual].dim[i] == out[0].dim[i];
     uint32_t sums_at, barriers_at;
-    const uint32_t shared = wgmma_shared(&w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
+    const uint32_t shared = wgmma_shared(p, &w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
     /* Half as many threads and memory: two blocks share a multiprocessor. */
-    const int64_t most = w.units * (w.lines == 1 && shared <= 113 * 1024 ? 2 : 1);
+    const int64_t most = w.units * (w.lines == 1 && shared <= WGMMA_TWO_BLOCKS ? 2 : 1);
     const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
     struct wgmma_args *x;
-    TRY(cuda_launch_begin(e, r, 0, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared, sizeof *x, &x));
+    TRY(cuda_launch_begin(e, r, w.is_staged && !is_staged, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared, sizeof *x, &x));
     cuda_launch_last(r)->cluster = 1u << w.split_log;
     x->m = (small)each;
     x->n = (small)f.n;
@@ -368,21 +425,27 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
         }
         patches128(map, p, &f, &c, &in[0], (uint32_t)tm);
     } else {
-        rows128(map, 0, &f, in[0].dtype, each, row_pitch(&f, &in[0]), tm);
+        rows128(map, 0, &f, in[0].dtype, f.k, each, row_pitch(&f, &in[0]), tm);
     }
     if (p->in[1].is_const) {
         CUDA_PATCH(r, x, b, PATCH_IN, 1);
     } else {
         map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_b));
         if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
-        rows128(map, 1, &f, in[1].dtype, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn);
+        rows128(map, 1, &f, in[1].dtype, f.k, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn);
+    }
+    if (is_staged) {
+        const uint32_t slab = wgmma_slab(p, &w);
+        TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_d), true, 0, &out[0], slab));
+        if (g.has_residual)
+            TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_r), false, g.residual, &in[g.residual], slab));
     }
     x->sums = packed_rows(&f, &w) * wgmma_steps(&f) * STEP;
     if (f.has_zero) CUDA_PATCH(r, x, zero_x, PATCH_IN, 2);
     emit_space s;
-    space_of(p, &f, &s);
+    space_of(p, &f, is_staged, &s);
     return emit_bind(e, &s, in, out, r);
 }
 
-CUDA_ROW(cuda_wgmma, 8, reject, wgmma_, .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack,
+CUDA_ROW(cuda_wgmma, 9, reject, wgmma_, .out_strides = STRIDES_ROWS, .pack_size = pack_size, .pack = pack,
          .lets_in = wgmma_lets_in);

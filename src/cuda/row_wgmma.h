@@ -6,7 +6,8 @@
 #include "cuda/device/wgmma_args.h"
 #include "cuda/launch.h"
 
-enum { WGMMA_STEP = 128 }; /* bytes of k in a step */
+/* Bytes of k in a step; shared memory of a block of which two fit on a multiprocessor. */
+enum { WGMMA_STEP = 128, WGMMA_TWO_BLOCKS = 113 * 1024 };
 
 /* The problem as d[z, m, n] = a[z, m, k] b[z, n, k]: axes of the space that are rows, outermost first, and the column
  * axis. Where b is one matrix all rows are of one product; else the outermost row axes number the products. */
@@ -23,6 +24,14 @@ typedef struct wgmma_form {
 
 /* NULL, or why the row does not take it. */
 const char *wgmma_form_of(const problem *p, wgmma_form *f);
+
+/* Whether results may go through shared memory (device/wgmma_staged.cuh), and what is added to them on the way. */
+typedef struct wgmma_staging {
+    bool is_possible, has_residual;
+    bool may_repeat;                    /* a run may find the residual smaller than the result: then they cannot */
+    uint8_t residual;                   /* operand */
+} wgmma_staging;
+wgmma_staging wgmma_staging_of(const problem *p, const wgmma_form *f);
 int64_t wgmma_steps(const wgmma_form *f);
 /* 32-byte slices of a step that are not empty in all steps. */
 int64_t wgmma_depth(const wgmma_form *f);
@@ -34,14 +43,17 @@ typedef struct wgmma_tactic {
     uint8_t is_once;            /* wgmma_once.cu, and only there what follows */
     uint8_t is_swapped, groups, split_log, trigger;
     uint8_t is_pingpong; /* wgmma.cu: one warpgroup multiplies a tile while another writes the one before */
-    uint8_t zero[TACTIC_SIZE - 10];
+    uint8_t is_staged;   /* wgmma.cu: results go through shared memory; 2: a residual comes there, too */
+    uint8_t zero[TACTIC_SIZE - 11];
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 /* Rows and columns of a tile. */
 int64_t wgmma_tm(const wgmma_tactic *w);
 int64_t wgmma_tn(const wgmma_tactic *w);
-uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at);
+uint32_t wgmma_shared(const problem *p, const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at);
+/* is_staged: bytes of columns that go at once: 128, 64 or 32. */
+uint32_t wgmma_slab(const problem *p, const wgmma_tactic *w);
 /* Blocks that a multiprocessor has registers for. */
 uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w);
 

@@ -15,6 +15,7 @@ static const tactic_field fields[] = {
     FIELD(wgmma_tactic, is_once, 0, 1), FIELD(wgmma_tactic, is_swapped, 0, 1),
     FIELD(wgmma_tactic, groups, 0, 2),  FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
     FIELD(wgmma_tactic, trigger, 0, 3), FIELD(wgmma_tactic, is_pingpong, 0, 1),
+    FIELD(wgmma_tactic, is_staged, 0, 2),
 };
 
 int64_t wgmma_tm(const wgmma_tactic *w)
@@ -27,24 +28,48 @@ int64_t wgmma_tn(const wgmma_tactic *w)
     return w->is_swapped ? w->lines * 64 : w->bn8 * 8;
 }
 
-uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at)
+static uint32_t result_size(const problem *p)
 {
-    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * STEP;
-    if (!w->is_once) {
-        *sums_at = *barriers_at = slots;
-    } else {
-        /* Blocks of a cluster write into one another while slots are still read. */
-        const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
-        *sums_at = w->split_log ? slots : 0;
-        *barriers_at = w->split_log ? slots + sums : slots > sums ? slots : sums;
-    }
-    return *barriers_at + 16u * (w->stages + w->is_pingpong);
+    return sinter_dtype_bits(p->out[0].dtype) / 8;
 }
 
-static uint32_t shared_of(const wgmma_tactic *w)
+uint32_t wgmma_slab(const problem *p, const wgmma_tactic *w)
+{
+    const uint32_t bytes = (uint32_t)wgmma_tn(w) * result_size(p);
+    return bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
+}
+
+/* Bytes of the slots in which a tile's results, or what is added to them, lie; and how many slots there are. */
+static uint32_t staged_of(const problem *p, const wgmma_tactic *w, uint32_t *slots)
+{
+    *slots = 0;
+    if (!w->is_staged) return 0;
+    const uint32_t slab = wgmma_slab(p, w), warps = w->lines * 4,
+                   of_warp = (w->is_pingpong ? w->lines : 1) * (uint32_t)wgmma_tn(w) * result_size(p) / slab;
+    *slots = warps * (w->is_staged == 2 || of_warp < 2 ? of_warp : 2);
+    return *slots * 16 * slab;
+}
+
+uint32_t wgmma_shared(const problem *p, const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at)
+{
+    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * STEP;
+    uint32_t staged;
+    if (!w->is_once) {
+        *sums_at = slots;
+        *barriers_at = slots + staged_of(p, w, &staged);
+        return *barriers_at + 16u * (w->stages + w->is_pingpong) + (w->is_staged == 2 ? 8 * staged : 0);
+    }
+    /* Blocks of a cluster write into one another while slots are still read. */
+    const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
+    *sums_at = w->split_log ? slots : 0;
+    *barriers_at = w->split_log ? slots + sums : slots > sums ? slots : sums;
+    return *barriers_at + 16u * w->stages;
+}
+
+static uint32_t shared_of(const problem *p, const wgmma_tactic *w)
 {
     uint32_t sums, barriers;
-    return wgmma_shared(w, &sums, &barriers);
+    return wgmma_shared(p, w, &sums, &barriers);
 }
 
 uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
@@ -65,15 +90,23 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 
 typedef struct shape {
     const problem *p;
+    uint8_t staging; /* what is_staged may be; 0: nothing else */
     int64_t m, n, batch;
     double steps, depth, bytes, out_bytes; /* bytes of all operands; of one element of the result */
 } shape;
+
+static uint8_t staging_kind(const problem *p, const wgmma_form *f)
+{
+    const wgmma_staging g = wgmma_staging_of(p, f);
+    return !g.is_possible ? 0 : g.has_residual ? 2 : 1;
+}
 
 static bool shape_of(const problem *p, shape *s)
 {
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return false;
     *s = (shape){ .p = p,
+                  .staging = staging_kind(p, &f),
                   .m = wgmma_rows(p, &f),
                   .n = f.n,
                   .batch = f.batch,
@@ -107,7 +140,7 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     const double chip = t->units ? t->units : 132, units = w->is_once && w->split_log > 1 ? chip * 0.95 : chip;
     const double tm = (double)wgmma_tm(w), tn = (double)wgmma_tn(w), bn = w->bn8 * 8.0;
     const double blocks = (double)(tiles_of(s, w) << (w->is_once ? w->split_log : 0));
-    double resident = (double)(int)((SHARED_MOST + 1024) / (shared_of(w) + 1024.0));
+    double resident = (double)(int)((SHARED_MOST + 1024) / (shared_of(s->p, w) + 1024.0));
     const double registers = wgmma_resident(s->p, w);
     if (resident > registers) resident = registers;
     const double each = (double)(int64_t)((blocks + units - 1) / units), together = each < resident ? each : resident;
@@ -123,7 +156,7 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     busy = (larger(busy, own) + 20) / ghz;
     const double steps = w->is_once ? s->steps / (1 << w->split_log) : s->steps;
     if (steps > w->stages && latency / w->stages > busy) busy = latency / w->stages;
-    const double stored = tm * tn * s->out_bytes / 40 / ghz,
+    const double stored = tm * tn * s->out_bytes / (w->is_staged ? 64 : 40) / ghz,
                  memory = s->bytes / (t->bandwidth > 0 ? t->bandwidth * 1e-9 : 4000);
     if (w->is_once)
         return tile_cost_ns(&(tile_cost){ .latency = latency,
@@ -158,7 +191,7 @@ double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *tar
 
 static void choice_add(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
 {
-    if (shared_of(&w) <= t->shared) ranking_add(c, estimate(s, &w, t), &w);
+    if (shared_of(s->p, &w) <= t->shared) ranking_add(c, estimate(s, &w, t), &w);
 }
 
 /* Lines, groups and columns for which there are registers: a thread holds half a column of sums for each. */
@@ -201,6 +234,17 @@ static bool has_registers(const problem *p, const wgmma_tactic *w)
     return w->lines < 3 || registers <= 160;
 }
 
+/* The same with results by way of shared memory, for which steps have less: a second block on a multiprocessor stays
+ * possible. */
+static void add_staged(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+{
+    w.is_staged = s->staging;
+    if (!w.is_staged) return;
+    while (w.stages > 2 && shared_of(s->p, &w) > (w.lines == 1 ? (uint32_t)WGMMA_TWO_BLOCKS : (uint32_t)SHARED_MOST))
+        w.stages--;
+    choice_add(c, s, t, w);
+}
+
 static void add_staying(ranking *c, const shape *s, const kernel_target *t)
 {
     static const uint8_t shapes[][4] = {
@@ -213,7 +257,9 @@ static void add_staying(ranking *c, const shape *s, const kernel_target *t)
         const uint8_t *x = shapes[i];
         const wgmma_tactic w = { .bn8 = x[0], .stages = x[1], .lines = x[2], .units = units, .is_pingpong = x[3] };
         if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines > 1 && s->m <= 64) || s->m < 32)) continue;
-        if (is_promising(s, &w, units) && has_registers(s->p, &w)) choice_add(c, s, t, w);
+        if (!is_promising(s, &w, units) || !has_registers(s->p, &w)) continue;
+        choice_add(c, s, t, w);
+        add_staged(c, s, t, w);
     }
 }
 
@@ -261,7 +307,7 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             const wgmma_tactic x = TACTIC_AS(wgmma_tactic, &c.at[k]);
             const bool is_alike = x.bn8 == w.bn8 && x.lines == w.lines && x.is_once == w.is_once &&
                                   x.is_swapped == w.is_swapped && x.is_pingpong == w.is_pingpong &&
-                                  x.groups == w.groups;
+                                  x.is_staged == w.is_staged && x.groups == w.groups;
             alike += is_alike;
             seen += is_alike && x.split_log == w.split_log;
         }
@@ -284,10 +330,11 @@ bool wgmma_check(const problem *p, const tactic *t)
 {
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     wgmma_form f;
-    if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w) || shared_of(&w) > SHARED_MOST) return false;
+    if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w) || shared_of(p, &w) > SHARED_MOST) return false;
+    if (w.is_staged != staging_kind(p, &f) && w.is_staged) return false;
     if (!w.is_once)
         return w.units && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && w.stages >= 2 && w.stages <= 8;
-    if (w.units || !w.groups || !w.trigger || w.stages < w.groups) return false;
+    if (w.units || !w.groups || !w.trigger || w.stages < w.groups || w.is_staged) return false;
     return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log;
 }
 
@@ -301,6 +348,7 @@ void wgmma_print(const tactic *t, text *out)
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
     if (w.is_pingpong) text_printf(out, " pingpong");
+    if (w.is_staged) text_printf(out, " staged");
     if (w.is_once)
         text_printf(out, " once%s k%u x%u t%u", w.is_swapped ? " swapped" : "", w.groups, 1u << w.split_log, w.trigger);
 }

@@ -310,11 +310,12 @@ static void call_copy_bulk(unsigned dst, const void *src, unsigned bytes, unsign
     memset(to, 0xFF, bytes);
 }
 
-/* One element of a tensor into its place in the box; zero where the tensor ends. */
-static void copy_element(const struct emulator_map *m, const int64_t *at, uint32_t to)
+/* One element of a tensor into its place in the box, or out of it; zero where the tensor ends. */
+static void copy_element(const event *v, const int64_t *at, uint32_t to)
 {
     bool is_in = true;
-    const unsigned char *from = (const unsigned char *)(uintptr_t)m->at;
+    const struct emulator_map *m = &v->map;
+    unsigned char *from = (unsigned char *)(uintptr_t)m->at;
     for (uint32_t i = 0; i < m->rank; i++) {
         is_in = is_in && at[i] >= 0 && at[i] < (int64_t)m->dim[i];
         if (is_in) from += (uint64_t)at[i] * m->stride[i];
@@ -322,7 +323,9 @@ static void copy_element(const struct emulator_map *m, const int64_t *at, uint32
     /* CU_TENSOR_MAP_SWIZZLE_32B, 64B, 128B: units of 16 bytes exchanged by the bits above the line of 128 bytes. */
     const uint32_t mask = m->swizzle ? (1u << m->swizzle) - 1 : 0;
     unsigned char *dst = shared_pointer(to ^ (to >> 7 & mask) << 4, (uint32_t)m->stride[0], 1);
-    if (is_in) memcpy(dst, from, (uint32_t)m->stride[0]);
+    if (v->is_out && is_in) memcpy(from, dst, (uint32_t)m->stride[0]);
+    else if (v->is_out) return;
+    else if (is_in) memcpy(dst, from, (uint32_t)m->stride[0]);
     else memset(dst, 0, (uint32_t)m->stride[0]);
 }
 
@@ -338,7 +341,7 @@ static void copy_tile(const event *v)
             at[i] = v->at[i] + (int64_t)(rest % m->box[i]) * (m->step[i] ? m->step[i] : 1);
             rest /= m->box[i];
         }
-        copy_element(m, at, v->to + (uint32_t)k * (uint32_t)m->stride[0]);
+        copy_element(v, at, v->to + (uint32_t)k * (uint32_t)m->stride[0]);
     }
 }
 
@@ -355,7 +358,7 @@ static void copy_pixels(const event *v)
         at[axes + 1] = pixel[axes];
         for (uint32_t c = 0; c < m->channels; c++) {
             at[0] = v->at[0] + (int64_t)c;
-            copy_element(m, at, v->to + (k * m->channels + c) * (uint32_t)m->stride[0]);
+            copy_element(v, at, v->to + (k * m->channels + c) * (uint32_t)m->stride[0]);
         }
         uint32_t i = 0;
         for (; i < axes; i++) {
@@ -367,9 +370,9 @@ static void copy_pixels(const event *v)
     }
 }
 
-static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset)
+/* The map at `map`, and how many bytes a copy by it moves, in *bytes. */
+static struct emulator_map map_of(const void *map, const unsigned short *offset, uint64_t *moved)
 {
-    (void)phase_of(bar);
     struct emulator_map m;
     memcpy(&m, map, sizeof m);
     if (m.magic != EMULATOR_MAP_MAGIC || (uintptr_t)map % 64) THREAD_FAIL("there is no tensor map at %p", map);
@@ -388,6 +391,15 @@ static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const 
     if (m.at % 16) THREAD_FAIL("a tensor map over an address that is not 16-byte aligned");
     for (uint32_t i = 1; i < m.rank; i++)
         if (m.stride[i] % 16) THREAD_FAIL("a tensor map with a pitch of %llu bytes", m.stride[i]);
+    *moved = bytes;
+    return m;
+}
+
+static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset)
+{
+    uint64_t bytes;
+    (void)phase_of(bar);
+    const struct emulator_map m = map_of(map, offset, &bytes);
     unsigned char *to = shared_pointer(dst, (unsigned)bytes, 128);
     const volatile unsigned char *probe = (const unsigned char *)(uintptr_t)m.at;
     (void)*probe;
@@ -401,6 +413,41 @@ static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const 
     memcpy(v->at, at, sizeof v->at);
     if (offset) memcpy(v->offset, offset, sizeof v->offset);
     memset(to, 0xFF, bytes);
+}
+
+/* ---- tensor copies out ---- */
+
+static void call_copy_out(unsigned src, const void *map, const int *at)
+{
+    fiber *f = rt.current;
+    uint64_t bytes;
+    const struct emulator_map m = map_of(map, NULL, &bytes);
+    (void)shared_pointer(src, (unsigned)bytes, 128);
+    if (f->out_count == f->out_room) {
+        f->out_room = f->out_room ? 2 * f->out_room : 16;
+        f->outs = realloc(f->outs, f->out_room * sizeof *f->outs);
+        if (!f->outs) abort();
+    }
+    event *v = &f->outs[f->out_count++];
+    *v = (event){ .block = f->block, .bytes = f->out_groups, .map = m, .to = src, .is_out = true };
+    memcpy(v->at, at, sizeof v->at);
+}
+
+static void call_copies_out_commit(void)
+{
+    rt.current->out_groups++;
+}
+
+static void call_copies_out_wait(unsigned groups)
+{
+    fiber *f = rt.current;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->out_count; i++) {
+        const event v = f->outs[i];
+        if (v.bytes + groups >= f->out_groups) f->outs[kept++] = v;
+        else copy_tile(&v);
+    }
+    f->out_count = kept;
 }
 
 void runtime_run_event(void)
@@ -565,6 +612,9 @@ const struct emulator_calls runtime_calls = {
     .send_async = call_send_async,
     .cluster_address = call_cluster_address,
     .copy_tensor = call_copy_tensor,
+    .copy_out = call_copy_out,
+    .copies_out_commit = call_copies_out_commit,
+    .copies_out_wait = call_copies_out_wait,
     .product_begin = call_product_begin,
     .product = call_product,
     .product_turned = call_product_turned,

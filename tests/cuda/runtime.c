@@ -97,6 +97,10 @@ static void end_thread(void)
         THREAD_FAIL("the thread ends without grid_wait()");
         return;
     }
+    if (f->out_count) {
+        THREAD_FAIL("the thread ends while tensor copies of its read shared memory");
+        return;
+    }
     f->state = FIBER_ENDED;
     rt.alive--;
     block *b = f->block;
@@ -333,7 +337,9 @@ static void begin_cluster(const runtime_launch *l, uint64_t first)
                           .copies = before.copies,
                           .copy_room = before.copy_room,
                           .products = before.products,
-                          .product_room = before.product_room };
+                          .product_room = before.product_room,
+                          .outs = before.outs,
+                          .out_room = before.out_room };
             f->warp->alive++;
             if (i >= rt.guarded) {
                 (void)mprotect(stack, PAGE, PROT_NONE);

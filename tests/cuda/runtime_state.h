@@ -79,6 +79,21 @@ typedef struct block {
     int64_t registers;                  /* that its threads take beyond those of the launch */
 } block;
 
+/* Work that the hardware does by itself: a bulk copy, a value sent to a block, or the arrival of a thread's copies. */
+typedef struct event {
+    block *block;
+    uint32_t bar, bytes;                /* bytes: of a tensor copy out its group */
+    unsigned char *dst;
+    const void *src;                    /* NULL: the bytes are in `value` */
+    unsigned char value[8];
+    struct fiber *of;
+    bool is_tensor, is_out;
+    struct emulator_map map;
+    uint32_t to;
+    int at[5];
+    unsigned short offset[3];
+} event;
+
 typedef struct fiber {
     struct emulator_thread seen; /* first: what the kernel has */
     fiber_context context;
@@ -93,23 +108,10 @@ typedef struct fiber {
     int line;
     copy *copies;
     product *products;
+    event *outs;                        /* tensor copies out that it has not waited for */
+    uint32_t out_count, out_room, out_groups;
     uint32_t copy_count, copy_room, product_count, product_room, product_groups, product_left;
 } fiber;
-
-/* Work that the hardware does by itself: a bulk copy, a value sent to a block, or the arrival of a thread's copies. */
-typedef struct event {
-    block *block;
-    uint32_t bar, bytes;
-    unsigned char *dst;
-    const void *src;                    /* NULL: the bytes are in `value` */
-    unsigned char value[8];
-    fiber *of;
-    bool is_tensor;
-    struct emulator_map map;
-    uint32_t to;
-    int at[5];
-    unsigned short offset[3];
-} event;
 
 typedef struct runtime {
     const runtime_launch *l;

@@ -45,6 +45,20 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i3
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};"
                  :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "h"(by[0]), "h"(by[1]), "h"(by[2]) : "memory");
 }
+/* The other way, to where the tensor does not end; done when the thread that began it has waited for its group. */
+DEVICE void copy_out(u32 src, const tensor_map *map, i32 x, i32 y)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%1, {%2, %3}], [%0];"
+                 :: "r"(src), "l"(map), "r"(x), "r"(y) : "memory");
+}
+DEVICE void copy_out(u32 src, const tensor_map *map, i32 x, i32 y, i32 z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%1, {%2, %3, %4}], [%0];"
+                 :: "r"(src), "l"(map), "r"(x), "r"(y), "r"(z) : "memory");
+}
+DEVICE void copies_out_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* Until all of this thread's groups but the last N have read shared memory. */
+template <int N> DEVICE void copies_out_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory"); }
 /* What this thread has done to shared memory lies before copies that others begin later. */
 DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }

@@ -14,14 +14,20 @@
  * has a barrier that says when the other has begun its last product.
  *
  * Beside what wgmma.cuh lists: STAGES; PINGPONG, with LINES 2; IS_WHOLE, columns are a multiple of 8; STILL_WORDS,
- * MOVING_WORDS: of 8 elements that the epilogue reads, of operands that all rows share and of the others. */
+ * MOVING_WORDS: of 8 elements that the epilogue reads, of operands that all rows share and of the others; STAGED: 0,
+ * or results go by way of shared memory (wgmma_staged.cuh). */
 #define SWAPPED 0
 #include "wgmma.cuh"
 
-enum { THREADS = 128 * (1 + LINES), BARS_AT = STAGES * STAGE };
 /* Groups of 64 rows of which a warpgroup has the sums, and passes over 32 columns of those; registers of a thread that
  * fetches, and of one that multiplies. */
 enum { ATOMS = PINGPONG ? LINES : 1, ACROSS = BN / 32, PASSES = ATOMS * ACROSS };
+#if STAGED
+#include "wgmma_staged.cuh"
+#else
+enum { STAGED_BYTES = 0 };
+#endif
+enum { THREADS = 128 * (1 + LINES), BARS_AT = STAGES * STAGE + STAGED_BYTES };
 enum { GIVE = PINGPONG ? 24 : LINES == 3 ? 32 : 40, TAKE = LINES == 1 ? 208 : LINES == 3 ? 160 : PINGPONG ? 240 : 232 };
 
 /* Registers decide how far ahead operands that differ from row to row are fetched: those of the passes below EARLY
@@ -68,6 +74,9 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             barrier_init(empty + 8 * i, PINGPONG ? 4 : 4 * LINES);
         }
         for (int i = 0; i < 2 * PINGPONG; i++) barrier_init(go + 8 * i, 4);
+#if STAGED
+        for (int i = 0; i < ARRIVALS; i++) barrier_init(go + 16 * PINGPONG + 8 * i, 1);
+#endif
         barrier_init_fence();
     }
     const i32 first_tile = (i32)blockIdx.x, every = (i32)gridDim.x;
@@ -111,34 +120,54 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     const u32 skipped = PINGPONG ? group * (u32)a.steps : 0, line_group = PINGPONG ? 0 : group;
     u32 stage = skipped % STAGES, turn = skipped / STAGES;
     [[maybe_unused]] u32 round = group;
-    for (i32 tile = first_tile + (PINGPONG ? (i32)group * every : 0); tile < a.tiles; tile += every * (1 + PINGPONG)) {
+    const i32 own_row = (i32)(line_group * 64 + warp * 16), stride = every * (1 + PINGPONG);
+    i32 tile = first_tile + (PINGPONG ? (i32)group * every : 0);
+    place p = place_of(a, smaller(tile, a.tiles - 1));
+#if STAGED
+    staging g = staging_of(shared + STAGES * STAGE, base + STAGES * STAGE, go + 16 * PINGPONG, group * 4 + warp, lane);
+    if (RESIDUAL && lane == 0 && tile < a.tiles)
+        for (int s = 0; s < SLOTS; s++) staging_fetch(a, g, s, p.m + own_row, p);
+#endif
+    while (tile < a.tiles) {
         sum c[ATOMS][BN / 8][4];
-        const place p = place_of(a, tile);
-        const i32 first = p.m + (i32)(line_group * 64 + warp * 16 + lane / 4), within = p.n + (i32)(lane % 4) * 8;
+        const i32 first = p.m + own_row + (i32)(lane / 4), within = p.n + (i32)(lane % 4) * 8;
         const i32 end = smaller(a.n, p.n + BN);
         epi_row row[ATOMS][2];
-        epi_regs<8> x[PASSES][2], still[2];
+        epi_regs<8> still[2];
 #pragma unroll
         for (int i = 0; i < 2 * ATOMS; i++) {
             i32 at[EPI_RANK];
             position(a, (BATCHED ? p.z * a.m : 0) + first + i / 2 * 64 + i % 2 * 8, at);
             epi_begin(e, row[i / 2][i % 2], at);
         }
-        /* Pass i is of atom i / ACROSS, and of 32 columns; of two rows, the second 8 below. */
+        auto still_fetch = [&](int i) {
+            const i32 column = within + i % ACROSS * 32;
+            still[i % 2] = {};
+            if (column < end) epi_fetch_still<8>(e, row[0][0], column, columns_at(a, column), still[i % 2]);
+        };
+        /* What the epilogue takes of pass i, which is of atom i / ACROSS, and of 32 columns; of two rows, the second 8
+         * below. */
+        auto sums_of = [&](int i, int k, const zero_terms &zero, epi_acc (&y)[8]) {
+            sum v[8];
+#pragma unroll
+            for (int l = 0; l < 8; l++) v[l] = c[i / ACROSS][i % ACROSS * 4 + l / 2][2 * k + l % 2];
+            columns_exchange(v);
+#pragma unroll
+            for (int l = 0; l < 8; l++) y[l] = v[l];
+            zero_take(y, zero);
+        };
+        still_fetch(0);
+#if !STAGED
+        epi_regs<8> x[PASSES][2];
         auto fetch = [&](int i, int k) {
             const i32 rows = a.m - first - i / ACROSS * 64, column = within + i % ACROSS * 32;
             x[i][k] = {};                   /* else what is not read would stay alive from tile to tile */
             if (k * 8 < rows && column < end)
                 epi_fetch_moving<8>(e, row[i / ACROSS][k], column, columns_at(a, column), x[i][k]);
         };
-        auto still_fetch = [&](int i) {
-            const i32 column = within + i % ACROSS * 32;
-            still[i % 2] = {};
-            if (column < end) epi_fetch_still<8>(e, row[0][0], column, columns_at(a, column), still[i % 2]);
-        };
-        still_fetch(0);
 #pragma unroll
         for (int i = 0; i < 2 * EARLY; i++) fetch(i / 2, i % 2);
+#endif
 #if PINGPONG
         if (round > 0) barrier_wait(go + 8 * group, (round - 1) & 1);
         round++;
@@ -162,28 +191,70 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 #endif
         product_wait<0>();
         if (lane == 0) barrier_arrive(empty + 8 * before);
+        tile += stride;
+        const place next = place_of(a, smaller(tile, a.tiles - 1));
 #pragma unroll
         for (int i = 0; i < PASSES; i++) {
-            const i32 column = within + i % ACROSS * 32, rows = a.m - first - i / ACROSS * 64;
+            const i32 column = within + i % ACROSS * 32;
             zero_terms zero = {};
             if (column < end) zero_fetch(a, p.z, column, zero);
             if (i + 1 < PASSES) still_fetch(i + 1);
+#if STAGED
+            const int s = i / SLAB_PASSES, slot = s % SLOTS;
+            if (i % SLAB_PASSES == 0) {
+                if (RESIDUAL) barrier_wait(g.arrived + 8 * s, g.parity);
+                else if (lane == 0) {
+                    if (slot || ATOMS * SLABS % SLOTS == 0) copies_out_wait<SLOTS - 1>();
+                    else copies_out_wait<0>();
+                }
+                sync_warp();
+            }
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                epi_acc y[8];
+                epi_regs<8> x = {};
+                sums_of(i, k, zero, y);
+                row[0][0].staged = staging_place(g, slot, i % SLAB_PASSES, k);
+                epi_fetch_moving<8>(e, row[0][0], 0, 8, x);
+                epi_keep<8>(still[i % 2], x);
+                epi_apply<8>(e, row[0][0], 0, 8, x, y);
+            }
+            if ((i + 1) % SLAB_PASSES == 0) {
+                fence_copies();
+                sync_warp();
+                if (lane == 0) {
+                    staging_send(a, g, s, p.m + own_row, p);
+                    /* The slab before has left: its next residual may come. */
+                    if (RESIDUAL && s > 0 && tile < a.tiles) {
+                        copies_out_wait<1>();
+                        staging_fetch(a, g, s - 1, next.m + own_row, next);
+                    }
+                    if (RESIDUAL && s == SLOTS - 1 && tile < a.tiles) {
+                        copies_out_wait<0>();
+                        staging_fetch(a, g, s, next.m + own_row, next);
+                    }
+                }
+            }
+#else
+            const i32 rows = a.m - first - i / ACROSS * 64;
 #pragma unroll
             for (int t = 2 * (i ? fetched_by(i - 1) : EARLY); t < 2 * fetched_by(i); t++) fetch(t / 2, t % 2);
 #pragma unroll
             for (int k = 0; k < 2; k++) {
-                sum v[8];
-#pragma unroll
-                for (int l = 0; l < 8; l++) v[l] = c[i / ACROSS][i % ACROSS * 4 + l / 2][2 * k + l % 2];
-                columns_exchange(v);
-                if (k * 8 >= rows || column >= end) continue;
                 epi_acc y[8];
-#pragma unroll
-                for (int l = 0; l < 8; l++) y[l] = v[l];
-                zero_take(y, zero);
+                sums_of(i, k, zero, y);
+                if (k * 8 >= rows || column >= end) continue;
                 epi_keep<8>(still[i % 2], x[i][k]);
                 epi_apply<8>(e, row[i / ACROSS][k], column, columns_at(a, column), x[i][k], y);
             }
+#endif
         }
+#if STAGED
+        g.parity ^= 1;
+#endif
+        p = next;
     }
+#if STAGED
+    if (lane == 0) copies_out_wait<0>();
+#endif
 }

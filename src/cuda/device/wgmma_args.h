@@ -15,6 +15,9 @@ enum { WGMMA_ROW_AXES = 6 };
 struct wgmma_args {
     ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 128 bytes by TM rows or pixels */
     ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 128 bytes by TN rows */
+    /* Results, and what is added to them: 16 rows by as many columns as go at once (wgmma_staged.cuh). */
+    ALIGNED(64) unsigned char map_d[128];
+    ALIGNED(64) unsigned char map_r[128];
     address b;                                  /* packed: [batch][tiles_n][steps][TN][128 bytes], swizzled */
     address zero_x;                             /* a's zero point: one element */
     wide sums;                                  /* where in b its sums along k are, i32 [batch][tiles_n][TN] */

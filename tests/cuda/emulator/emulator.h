@@ -67,6 +67,10 @@ struct emulator_calls {
     unsigned (*cluster_address)(unsigned at, unsigned rank);
     /* cp.async.bulk.tensor into shared memory; at: coordinates, innermost first; offset: of im2col, or NULL */
     void (*copy_tensor)(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset);
+    /* the other way: read when its thread waits for it, and no earlier; commit ends a group */
+    void (*copy_out)(unsigned src, const void *map, const int *at);
+    void (*copies_out_commit)(void);
+    void (*copies_out_wait)(unsigned groups);
     void (*product_begin)(void);
     /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. c: floats, or i32 of
        integers. adds: 0 writes. */

@@ -37,6 +37,18 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, const i3
     for (int i = 0; i < N; i++) offset[i] = by[i];
     emulated_calls->copy_tensor(dst, map, bar, at, offset);
 }
+DEVICE void copy_out(u32 src, const tensor_map *map, i32 x, i32 y)
+{
+    const int at[5] = { x, y, 0, 0, 0 };
+    emulated_calls->copy_out(src, map, at);
+}
+DEVICE void copy_out(u32 src, const tensor_map *map, i32 x, i32 y, i32 z)
+{
+    const int at[5] = { x, y, z, 0, 0 };
+    emulated_calls->copy_out(src, map, at);
+}
+DEVICE void copies_out_commit() { emulated_calls->copies_out_commit(); }
+template <int N> DEVICE void copies_out_wait() { emulated_calls->copies_out_wait(N); }
 DEVICE void fence_copies() {}
 DEVICE void prefetch_map(const tensor_map *) {}
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wgmma_staged.cuh - how wgmma.cu writes results by tensor copies.
+ *
+ * Each warp has 16 rows of results. It lays them in shared memory, one slab of columns after another, and one copy takes
+ * a slab to memory, in whole lines of 128 bytes where columns allow it. An operand that moves with the rows (a residual)
+ * comes the same way, a tile ahead; each result is written where its residual was.
+ *
+ * Beside what wgmma.cu lists: STAGED, bytes of an element of the result; RESIDUAL, 1 where there is such an operand. */
+#ifndef WGMMA_STAGED_CUH
+#define WGMMA_STAGED_CUH
+
+enum { ROW_BYTES = BN * STAGED, SLAB = ROW_BYTES % 128 == 0 ? 128 : ROW_BYTES % 64 == 0 ? 64 : 32 };
+enum { SLAB_COLUMNS = SLAB / STAGED, SLAB_PASSES = SLAB_COLUMNS / 32, SLABS = ROW_BYTES / SLAB, SLOT = 16 * SLAB };
+/* Slots of a warp, and barriers at which their residuals arrive. */
+enum { SLOTS = RESIDUAL ? ATOMS * SLABS : ATOMS * SLABS < 2 ? 1 : 2, STAGED_BYTES = 4 * LINES * SLOTS * SLOT };
+enum { ARRIVALS = RESIDUAL ? 4 * LINES * SLOTS : 0 };
+
+/* What a warp knows of its slots: where they are, its barriers, and where in a slot its lane's first 8 elements are. */
+struct staging { u8 *slots; u32 at, arrived, lane_at, parity; };
+
+DEVICE staging staging_of(u8 *shared, u32 base, u32 barriers, u32 warp, u32 lane)
+{
+    const u32 unit = lane % 4 * STAGED / 2, moved = lane / 4 / (128 / SLAB) % (SLAB / 16);
+    staging g;
+    g.slots = shared + warp * SLOTS * SLOT;
+    g.at = base + warp * SLOTS * SLOT;
+    g.arrived = barriers + 8 * warp * SLOTS;
+    g.lane_at = lane / 4 * SLAB + (unit ^ moved) * 16 + (STAGED == 1 ? lane % 2 * 8 : 0);
+    g.parity = 0;
+    return g;
+}
+
+/* The same of pass q of a slab, 8 k rows below. Units are numbered by bits that the row exchanges: those of q above the
+ * lane's are exchanged alone. */
+DEVICE u8 *staging_place(const staging &g, int slot, int q, int k)
+{
+    return g.slots + slot * SLOT + 8 * k * SLAB + (g.lane_at ^ (u32)q * 32 * STAGED);
+}
+
+/* Slab s of the rows from `row` on, of tile p: one lane asks for its residual, or sends it off. */
+DEVICE void staging_fetch([[maybe_unused]] const wgmma_args &a, [[maybe_unused]] const staging &g, [[maybe_unused]] int s,
+                          [[maybe_unused]] i32 row, [[maybe_unused]] const place &p)
+{
+#if RESIDUAL
+    const u32 bar = g.arrived + 8 * s;
+    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = row + s / SLABS * 64;
+    barrier_expect(bar, SLOT);
+#if BATCHED
+    copy_tensor(g.at + s * SLOT, (const tensor_map *)a.map_r, bar, column, line, p.z);
+#else
+    copy_tensor(g.at + s * SLOT, (const tensor_map *)a.map_r, bar, column, line);
+#endif
+#endif
+}
+DEVICE void staging_send(const wgmma_args &a, const staging &g, int s, i32 row, const place &p)
+{
+    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = row + s / SLABS * 64;
+#if BATCHED
+    copy_out(g.at + s % SLOTS * SLOT, (const tensor_map *)a.map_d, column, line, p.z);
+#else
+    copy_out(g.at + s % SLOTS * SLOT, (const tensor_map *)a.map_d, column, line);
+#endif
+    copies_out_commit();
+}
+
+#endif
