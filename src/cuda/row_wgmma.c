@@ -228,6 +228,7 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
     cuda_code_define(c, "HAS_ZERO_X", f.has_zero);
     cuda_code_define(c, "PACKED", p->in[1].is_const);
     cuda_code_define(c, "BATCHED", f.is_batched);
+    cuda_code_define(c, "KEPT", w.is_kept ? wgmma_steps(&f) : 0);
     cuda_code_define(c, "ROW_AXES", f.rows);
     cuda_code_define(c, "ROW_ORDER", order);
     cuda_code_define(c, "SPATIAL", f.spatial);
@@ -239,6 +240,7 @@ static bool wgmma_code(const problem *p, const tactic *t, const kernel_target *t
     } else {
         cuda_code_define(c, "STAGES", w.stages);
         cuda_code_define(c, "PINGPONG", w.is_pingpong);
+        cuda_code_define(c, "PAIRED", w.is_paired);
         cuda_code_define(c, "IS_WHOLE", f.n % 8 == 0);
         cuda_code_define(c, "STAGED", is_staged ? sinter_dtype_bits(p->out[0].dtype) / 8 : 0);
         cuda_code_define(c, "RESIDUAL", g.has_residual);
@@ -392,8 +394,9 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
         is_staged = in[g.residual].dim[i] == out[0].dim[i];
     uint32_t sums_at, barriers_at;
     const uint32_t shared = wgmma_shared(p, &w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
-    /* Half as many threads and memory: two blocks share a multiprocessor. */
-    const int64_t most = w.units * (w.lines == 1 && shared <= WGMMA_TWO_BLOCKS ? 2 : 1);
+    const bool is_pair = w.is_paired || (w.lines == 1 && shared <= WGMMA_TWO_BLOCKS);
+    int64_t most = w.units * (is_pair ? 2 : 1);
+    if (w.is_kept) most -= most % tiles_n;
     const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
     struct wgmma_args *x;
     TRY(cuda_launch_begin(e, r, w.is_staged && !is_staged, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared, sizeof *x, &x));

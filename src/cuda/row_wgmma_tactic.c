@@ -15,7 +15,8 @@ static const tactic_field fields[] = {
     FIELD(wgmma_tactic, is_once, 0, 1), FIELD(wgmma_tactic, is_swapped, 0, 1),
     FIELD(wgmma_tactic, groups, 0, 2),  FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
     FIELD(wgmma_tactic, trigger, 0, 3), FIELD(wgmma_tactic, is_pingpong, 0, 1),
-    FIELD(wgmma_tactic, is_staged, 0, 2),
+    FIELD(wgmma_tactic, is_staged, 0, 2), FIELD(wgmma_tactic, is_kept, 0, 1),
+    FIELD(wgmma_tactic, is_paired, 0, 1),
 };
 
 int64_t wgmma_tm(const wgmma_tactic *w)
@@ -46,18 +47,21 @@ static uint32_t staged_of(const problem *p, const wgmma_tactic *w, uint32_t *slo
     if (!w->is_staged) return 0;
     const uint32_t slab = wgmma_slab(p, w), warps = w->lines * 4,
                    of_warp = (w->is_pingpong ? w->lines : 1) * (uint32_t)wgmma_tn(w) * result_size(p) / slab;
-    *slots = warps * (w->is_staged == 2 || of_warp < 2 ? of_warp : 2);
+    *slots = warps * (w->is_staged == 2 && of_warp > 2 ? of_warp : 2);
     return *slots * 16 * slab;
 }
 
 uint32_t wgmma_shared(const problem *p, const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at)
 {
-    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * STEP;
+    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w);
+    const uint32_t slots = w->stages * (tm + (w->is_kept ? 0 : tn)) * STEP;
+    wgmma_form f;
     uint32_t staged;
     if (!w->is_once) {
+        const uint32_t kept = w->is_kept && !wgmma_form_of(p, &f) ? (uint32_t)(wgmma_steps(&f) * tn * STEP) : 0;
         *sums_at = slots;
-        *barriers_at = slots + staged_of(p, w, &staged);
-        return *barriers_at + 16u * (w->stages + w->is_pingpong) + (w->is_staged == 2 ? 8 * staged : 0);
+        *barriers_at = slots + kept + staged_of(p, w, &staged);
+        return *barriers_at + 16u * (0u + w->stages + w->is_pingpong + w->is_kept) + (w->is_staged == 2 ? 8 * staged : 0);
     }
     /* Blocks of a cluster write into one another while slots are still read. */
     const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
@@ -74,7 +78,7 @@ static uint32_t shared_of(const problem *p, const wgmma_tactic *w)
 
 uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 {
-    if (!w->is_once) return w->lines == 1 ? 2 : 1;
+    if (!w->is_once) return w->lines == 1 || w->is_paired ? 2 : 1;
     /* A thread's sums, and one item of the epilogue: pointers, and 8 elements of what it reads. */
     uint32_t registers = w->bn8 * 4u + 19 + (sinter_dtype_bits(p->in[1].dtype) == 8 ? 24 : 0);
     for (uint32_t i = p->count_anchor; i < p->count_in; i++) {
@@ -91,6 +95,7 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 typedef struct shape {
     const problem *p;
     uint8_t staging; /* what is_staged may be; 0: nothing else */
+    bool may_keep;   /* the right side is packed, and one */
     int64_t m, n, batch;
     double steps, depth, bytes, out_bytes; /* bytes of all operands; of one element of the result */
 } shape;
@@ -101,12 +106,18 @@ static uint8_t staging_kind(const problem *p, const wgmma_form *f)
     return !g.is_possible ? 0 : g.has_residual ? 2 : 1;
 }
 
+static bool may_keep(const problem *p, const wgmma_form *f)
+{
+    return p->in[1].is_const && !f->is_batched;
+}
+
 static bool shape_of(const problem *p, shape *s)
 {
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return false;
     *s = (shape){ .p = p,
                   .staging = staging_kind(p, &f),
+                  .may_keep = may_keep(p, &f),
                   .m = wgmma_rows(p, &f),
                   .n = f.n,
                   .batch = f.batch,
@@ -151,7 +162,7 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
                  rate = !w->is_once              ? 52
                         : blocks >= units * 0.75 ? 38
                                                  : 48,
-                 far = (tm + tn) * 128 / rate, own = 90.0 / (w->is_once ? w->groups : 1);
+                 far = (tm + (w->is_kept ? 0 : tn)) * 128 / rate, own = 90.0 / (w->is_once ? w->groups : 1);
     double busy = larger(larger(math, local), far) * together;
     busy = (larger(busy, own) + 20) / ghz;
     const double steps = w->is_once ? s->steps / (1 << w->split_log) : s->steps;
@@ -198,7 +209,9 @@ static void choice_add(ranking *c, const shape *s, const kernel_target *t, wgmma
 static bool is_size(const wgmma_tactic *w)
 {
     const bool is_power = w->bn8 == 1 || w->bn8 == 2 || w->bn8 == 4 || w->bn8 == 8 || w->bn8 == 16;
+    if (w->is_pingpong && w->is_paired) return false;
     if (w->is_pingpong) return !w->is_once && w->lines == 2 && (w->bn8 == 8 || w->bn8 == 16);
+    if (w->is_paired && (w->is_once || w->lines != 2 || w->bn8 > 8)) return false;
     if (!w->is_once) return w->bn8 && w->bn8 % 4 == 0 && w->bn8 <= (w->lines == 3 ? 24 : 32);
     return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && w->bn8 * w->groups <= 16 && w->lines < 3;
 }
@@ -234,15 +247,12 @@ static bool has_registers(const problem *p, const wgmma_tactic *w)
     return w->lines < 3 || registers <= 160;
 }
 
-/* The same with results by way of shared memory, for which steps have less: a second block on a multiprocessor stays
- * possible. */
-static void add_staged(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+/* With what memory there is for steps. */
+static void add_fitting(ranking *c, const shape *s, const kernel_target *t, wgmma_tactic w)
 {
-    w.is_staged = s->staging;
-    if (!w.is_staged) return;
-    while (w.stages > 2 && shared_of(s->p, &w) > (w.lines == 1 ? (uint32_t)WGMMA_TWO_BLOCKS : (uint32_t)SHARED_MOST))
-        w.stages--;
-    choice_add(c, s, t, w);
+    const uint32_t most = w.lines == 1 || w.is_paired ? (uint32_t)WGMMA_TWO_BLOCKS : (uint32_t)SHARED_MOST;
+    while (w.stages > 2 && shared_of(s->p, &w) > most) w.stages--;
+    if (shared_of(s->p, &w) <= most) choice_add(c, s, t, w);
 }
 
 static void add_staying(ranking *c, const shape *s, const kernel_target *t)
@@ -255,11 +265,19 @@ static void add_staying(ranking *c, const shape *s, const kernel_target *t)
     const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
         const uint8_t *x = shapes[i];
-        const wgmma_tactic w = { .bn8 = x[0], .stages = x[1], .lines = x[2], .units = units, .is_pingpong = x[3] };
+        wgmma_tactic w = { .bn8 = x[0], .stages = x[1], .lines = x[2], .units = units, .is_pingpong = x[3] };
         if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines > 1 && s->m <= 64) || s->m < 32)) continue;
         if (!is_promising(s, &w, units) || !has_registers(s->p, &w)) continue;
         choice_add(c, s, t, w);
-        add_staged(c, s, t, w);
+        /* Where tiles are many and their products short, what goes with each tile counts. */
+        const bool may_keep = s->may_keep && tiles_of(s, &w) > units && divided(s->n, wgmma_tn(&w)) <= units;
+        for (uint32_t kind = 1; kind < 8; kind++) {
+            w.is_staged = kind & 1 ? s->staging : 0;
+            w.is_kept = kind >> 1 & 1;
+            w.is_paired = (uint8_t)(kind >> 2);
+            if ((kind & 1 && !w.is_staged) || (w.is_kept && !may_keep) || (w.is_paired && !is_size(&w))) continue;
+            add_fitting(c, s, t, w);
+        }
     }
 }
 
@@ -307,7 +325,8 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             const wgmma_tactic x = TACTIC_AS(wgmma_tactic, &c.at[k]);
             const bool is_alike = x.bn8 == w.bn8 && x.lines == w.lines && x.is_once == w.is_once &&
                                   x.is_swapped == w.is_swapped && x.is_pingpong == w.is_pingpong &&
-                                  x.is_staged == w.is_staged && x.groups == w.groups;
+                                  x.is_staged == w.is_staged && x.is_kept == w.is_kept &&
+                                  x.is_paired == w.is_paired && x.groups == w.groups;
             alike += is_alike;
             seen += is_alike && x.split_log == w.split_log;
         }
@@ -331,10 +350,11 @@ bool wgmma_check(const problem *p, const tactic *t)
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     wgmma_form f;
     if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w) || shared_of(p, &w) > SHARED_MOST) return false;
-    if (w.is_staged != staging_kind(p, &f) && w.is_staged) return false;
+    if (w.is_staged && w.is_staged != staging_kind(p, &f)) return false;
+    if (w.is_kept && (!may_keep(p, &f) || divided(f.n, wgmma_tn(&w)) > w.units)) return false;
     if (!w.is_once)
         return w.units && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && w.stages >= 2 && w.stages <= 8;
-    if (w.units || !w.groups || !w.trigger || w.stages < w.groups || w.is_staged) return false;
+    if (w.units || !w.groups || !w.trigger || w.stages < w.groups || w.is_staged || w.is_kept) return false;
     return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log;
 }
 
@@ -348,6 +368,8 @@ void wgmma_print(const tactic *t, text *out)
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
     if (w.is_pingpong) text_printf(out, " pingpong");
+    if (w.is_kept) text_printf(out, " kept");
+    if (w.is_paired) text_printf(out, " paired");
     if (w.is_staged) text_printf(out, " staged");
     if (w.is_once)
         text_printf(out, " once%s k%u x%u t%u", w.is_swapped ? " swapped" : "", w.groups, 1u << w.split_log, w.trigger);

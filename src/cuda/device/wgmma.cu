@@ -13,7 +13,9 @@
  * PINGPONG: the two consumer warpgroups take whole tiles by turns, so that one multiplies while the other writes. Each
  * has a barrier that says when the other has begun its last product.
  *
- * Beside what wgmma.cuh lists: STAGES; PINGPONG, with LINES 2; IS_WHOLE, columns are a multiple of 8; STILL_WORDS,
+ * b KEPT: one copy of all its steps for the columns of a block's tiles comes first and stays.
+ *
+ * Beside what wgmma.cuh lists: STAGES; PAIRED, with LINES 2: two blocks share a multiprocessor; PINGPONG, with LINES 2; IS_WHOLE, columns are a multiple of 8; STILL_WORDS,
  * MOVING_WORDS: of 8 elements that the epilogue reads, of operands that all rows share and of the others; STAGED: 0,
  * or results go by way of shared memory (wgmma_staged.cuh). */
 #define SWAPPED 0
@@ -27,8 +29,10 @@ enum { ATOMS = PINGPONG ? LINES : 1, ACROSS = BN / 32, PASSES = ATOMS * ACROSS }
 #else
 enum { STAGED_BYTES = 0 };
 #endif
-enum { THREADS = 128 * (1 + LINES), BARS_AT = STAGES * STAGE + STAGED_BYTES };
-enum { GIVE = PINGPONG ? 24 : LINES == 3 ? 32 : 40, TAKE = LINES == 1 ? 208 : LINES == 3 ? 160 : PINGPONG ? 240 : 232 };
+enum { THREADS = 128 * (1 + LINES), KEPT_AT = STAGES * STAGE, SLOTS_AT = KEPT_AT + KEPT * B_BYTES };
+enum { BARS_AT = SLOTS_AT + STAGED_BYTES };
+enum { GIVE = PINGPONG || PAIRED ? 24 : LINES == 3 ? 32 : 40 };
+enum { TAKE = PAIRED ? 104 : LINES == 1 ? 208 : LINES == 3 ? 160 : PINGPONG ? 240 : 232 };
 
 /* Registers decide how far ahead operands that differ from row to row are fetched: those of the passes below EARLY
  * before the products, of those below fetched_by(i) before pass i is written. */
@@ -62,12 +66,13 @@ DEVICE void columns_exchange([[maybe_unused]] sum (&v)[8])
 #endif
 }
 
-KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1)
+KERNEL void __launch_bounds__(THREADS, LINES == 1 || PAIRED ? 2 : 1)
 wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 {
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + BARS_AT, empty = full + 8 * STAGES;
     [[maybe_unused]] const u32 go = empty + 8 * STAGES; /* of each warpgroup: it is its turn to multiply */
+    [[maybe_unused]] const u32 kept = go + 16 * PINGPONG;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(full + 8 * i, 1);
@@ -75,8 +80,9 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
         }
         for (int i = 0; i < 2 * PINGPONG; i++) barrier_init(go + 8 * i, 4);
 #if STAGED
-        for (int i = 0; i < ARRIVALS; i++) barrier_init(go + 16 * PINGPONG + 8 * i, 1);
+        for (int i = 0; i < ARRIVALS; i++) barrier_init(kept + 16 * !!KEPT + 8 * i, 1);
 #endif
+        if (KEPT) barrier_init(kept, 1);
         barrier_init_fence();
     }
     const i32 first_tile = (i32)blockIdx.x, every = (i32)gridDim.x;
@@ -87,11 +93,13 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             prefetch_map((const tensor_map *)a.map_a);
             /* The first steps: b before the wait where it is a constant. */
             place p = place_of(a, first_tile);
-            const i32 early = PACKED && first_tile < a.tiles ? smaller((i32)STAGES, a.steps) : 0;
+            const i32 early = PACKED && !KEPT && first_tile < a.tiles ? smaller((i32)STAGES, a.steps) : 0;
             for (i32 i = 0; i < early; i++) {
                 barrier_expect(full + 8 * i, STAGE);
-                fetch_b(a, base + i * STAGE, full + 8 * i, i, p);
+                fetch_b(a, base + i * STAGE + A_BYTES, full + 8 * i, i, p);
             }
+            if (KEPT) barrier_expect(kept, KEPT * B_BYTES);
+            for (i32 i = 0; i < KEPT; i++) fetch_b(a, base + KEPT_AT + i * B_BYTES, kept, i, p);
             grid_wait();
             for (i32 i = 0; i < early; i++) fetch_a(a, base + i * STAGE, full + 8 * i, i, p);
             u32 stage = early % STAGES, turn = early / STAGES;
@@ -103,7 +111,7 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
                     if (turn) barrier_wait(empty + 8 * stage, (turn - 1) & 1);
                     barrier_expect(bar, STAGE);
                     fetch_a(a, base + stage * STAGE, bar, step, p);
-                    fetch_b(a, base + stage * STAGE, bar, step, p);
+                    if (!KEPT) fetch_b(a, base + stage * STAGE + A_BYTES, bar, step, p);
                     if (++stage == STAGES) stage = 0, turn++;
                 }
             }
@@ -124,10 +132,13 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     i32 tile = first_tile + (PINGPONG ? (i32)group * every : 0);
     place p = place_of(a, smaller(tile, a.tiles - 1));
 #if STAGED
-    staging g = staging_of(shared + STAGES * STAGE, base + STAGES * STAGE, go + 16 * PINGPONG, group * 4 + warp, lane);
-    if (RESIDUAL && lane == 0 && tile < a.tiles)
-        for (int s = 0; s < SLOTS; s++) staging_fetch(a, g, s, p.m + own_row, p);
+    staging g = staging_of(shared + SLOTS_AT, base + SLOTS_AT, kept + 16 * !!KEPT, group * 4 + warp, lane);
+#pragma unroll
+    for (int s = 0; s < AHEAD; s++)
+        if (lane == 0 && tile + s / OF_TILE * stride < a.tiles)
+            staging_fetch(a, g, s, s % OF_TILE, own_row, place_of(a, tile + s / OF_TILE * stride));
 #endif
+    if (KEPT) barrier_wait(kept, 0);
     while (tile < a.tiles) {
         sum c[ATOMS][BN / 8][4];
         const i32 first = p.m + own_row + (i32)(lane / 4), within = p.n + (i32)(lane % 4) * 8;
@@ -175,7 +186,8 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
         u32 before = 0;
         for (i32 step = 0; step < a.steps; step++) {
             barrier_wait(full + 8 * stage, turn & 1);
-            step_run(c, base + stage * STAGE, line_group, step > 0);
+            const u32 at = base + stage * STAGE;
+            step_run(c, at, KEPT ? base + KEPT_AT + step * B_BYTES : at + A_BYTES, line_group, step > 0);
             if (step > 0) {
                 product_wait<1>();
                 if (lane == 0) barrier_arrive(empty + 8 * before);
@@ -200,13 +212,10 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             if (column < end) zero_fetch(a, p.z, column, zero);
             if (i + 1 < PASSES) still_fetch(i + 1);
 #if STAGED
-            const int s = i / SLAB_PASSES, slot = s % SLOTS;
+            const int s = i / SLAB_PASSES;
             if (i % SLAB_PASSES == 0) {
-                if (RESIDUAL) barrier_wait(g.arrived + 8 * s, g.parity);
-                else if (lane == 0) {
-                    if (slot || ATOMS * SLABS % SLOTS == 0) copies_out_wait<SLOTS - 1>();
-                    else copies_out_wait<0>();
-                }
+                if (RESIDUAL) barrier_wait(g.arrived + 8 * g.slot, g.parity);
+                else if (lane == 0) copies_out_wait<SLOTS - 1>();
                 sync_warp();
             }
 #pragma unroll
@@ -214,7 +223,7 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
                 epi_acc y[8];
                 epi_regs<8> x = {};
                 sums_of(i, k, zero, y);
-                row[0][0].staged = staging_place(g, slot, i % SLAB_PASSES, k);
+                row[0][0].staged = staging_place(g, i % SLAB_PASSES, k);
                 epi_fetch_moving<8>(e, row[0][0], 0, 8, x);
                 epi_keep<8>(still[i % 2], x);
                 epi_apply<8>(e, row[0][0], 0, 8, x, y);
@@ -223,17 +232,15 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
                 fence_copies();
                 sync_warp();
                 if (lane == 0) {
-                    staging_send(a, g, s, p.m + own_row, p);
-                    /* The slab before has left: its next residual may come. */
-                    if (RESIDUAL && s > 0 && tile < a.tiles) {
+                    staging_send(a, g, s, own_row, p);
+                    /* Where the slab before was, a residual may come once that has left. */
+                    const bool is_next = s + AHEAD >= OF_TILE;
+                    if (RESIDUAL && (!is_next || tile < a.tiles)) {
                         copies_out_wait<1>();
-                        staging_fetch(a, g, s - 1, next.m + own_row, next);
-                    }
-                    if (RESIDUAL && s == SLOTS - 1 && tile < a.tiles) {
-                        copies_out_wait<0>();
-                        staging_fetch(a, g, s, next.m + own_row, next);
+                        staging_fetch(a, g, g.slot ? g.slot - 1 : SLOTS - 1, (s + AHEAD) % OF_TILE, own_row, is_next ? next : p);
                     }
                 }
+                staging_turn(g);
             }
 #else
             const i32 rows = a.m - first - i / ACROSS * 64;
@@ -249,9 +256,6 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             }
 #endif
         }
-#if STAGED
-        g.parity ^= 1;
-#endif
         p = next;
     }
 #if STAGED

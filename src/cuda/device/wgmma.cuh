@@ -10,6 +10,7 @@
  *   LINES    groups of 64 lines: 1, 2 or 3       SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
+ *   KEPT     steps of all of b's columns of a block's tiles, which stay in shared memory; 0: they come with a's
  *   SPATIAL  axes of an image: rows are pixels [N, …, H, W], k runs over taps and the channels of each; 0: no such image
  *   HAS_ZERO_X            a, of integers, has a zero point */
 #ifndef WGMMA_CUH
@@ -21,7 +22,7 @@
 
 enum { TM = SWAPPED ? BN : 64 * LINES, TN = SWAPPED ? 64 * LINES : BN, BAND = 8 };
 enum { STEP_BYTES = 128, BK = TYPE >= WGMMA_S8 ? STEP_BYTES : STEP_BYTES / 2 };
-enum { A_BYTES = TM * STEP_BYTES, B_BYTES = TN * STEP_BYTES, STAGE = A_BYTES + B_BYTES };
+enum { A_BYTES = TM * STEP_BYTES, B_BYTES = TN * STEP_BYTES, STAGE = A_BYTES + (KEPT ? 0 : B_BYTES) };
 
 #if TYPE >= WGMMA_S8
 typedef i32 sum;
@@ -44,14 +45,14 @@ DEVICE void product(sum (&c)[BN / 8][4], u64 lines, u64 others, bool adds)
 #endif
 }
 
-/* One step: N groups of 64 lines, from `line_group` on, by BN of the other side. */
-template <int N> DEVICE void step_run(sum (&c)[N][BN / 8][4], u32 stage, u32 line_group, bool adds)
+/* One step of a and b in shared memory: N groups of 64 lines, from `line_group` on, by BN of the other side. */
+template <int N> DEVICE void step_run(sum (&c)[N][BN / 8][4], u32 a, u32 b, u32 line_group, bool adds)
 {
-    const u64 y = matrix_rows128(stage + (SWAPPED ? 0 : A_BYTES));
+    const u64 y = matrix_rows128(SWAPPED ? a : b);
     product_begin();
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const u64 x = matrix_rows128(stage + (SWAPPED ? A_BYTES : 0) + (line_group + i) * 64 * STEP_BYTES);
+        const u64 x = matrix_rows128((SWAPPED ? b : a) + (line_group + i) * 64 * STEP_BYTES);
 #pragma unroll
         for (int k = 0; k < DEPTH; k++) product(c[i], x + 2 * k, y + 2 * k, adds || k > 0);
     }
@@ -100,17 +101,22 @@ DEVICE void zero_take(epi_acc (&v)[8], [[maybe_unused]] const zero_terms &x)
  * first, the image last. */
 struct place { i32 m, n, z, pixel[SPATIAL + 1]; };
 
-/* Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
+/* b KEPT: all tiles of a block are of the same columns, since blocks are a multiple of those. Else tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
 DEVICE place place_of(const wgmma_args &a, i32 tile)
 {
     place p = {};
 #if BATCHED
     divmod_fast(tile, a.tile_div, p.z, tile);
 #endif
+#if KEPT
+    p.m = tile / a.tiles_n * TM;
+    p.n = tile % a.tiles_n * TN;
+#else
     const i32 band = tile / (BAND * a.tiles_n), first = band * BAND, rest = tile - band * BAND * a.tiles_n;
     const i32 rows = smaller((i32)BAND, a.tiles_m - first), column = rest / rows;
     p.m = (first + rest - column * rows) * TM;
     p.n = column * TN;
+#endif
 #if SPATIAL
     p.pixel[SPATIAL] = p.m;
 #pragma unroll
@@ -158,16 +164,16 @@ DEVICE void fetch_a(const wgmma_args &a, u32 stage, u32 bar, i32 step, const pla
 #endif
 }
 
-DEVICE void fetch_b(const wgmma_args &a, u32 stage, u32 bar, i32 step, const place &p)
+DEVICE void fetch_b(const wgmma_args &a, u32 to, u32 bar, i32 step, const place &p)
 {
 #if PACKED
     const i64 tile = (BATCHED ? (i64)p.z * a.tiles_n : 0) + p.n / TN;
     const u8 *from = (const u8 *)a.b + (tile * a.steps + step) * B_BYTES;
-    copy_bulk(stage + A_BYTES, from, B_BYTES, bar);
+    copy_bulk(to, from, B_BYTES, bar);
 #elif BATCHED
-    copy_tensor(stage + A_BYTES, (const tensor_map *)a.map_b, bar, step * BK, p.n, p.z);
+    copy_tensor(to, (const tensor_map *)a.map_b, bar, step * BK, p.n, p.z);
 #else
-    copy_tensor(stage + A_BYTES, (const tensor_map *)a.map_b, bar, step * BK, p.n);
+    copy_tensor(to, (const tensor_map *)a.map_b, bar, step * BK, p.n);
 #endif
 }
 

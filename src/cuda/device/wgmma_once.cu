@@ -95,7 +95,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
         barrier_init_fence();
         for (i32 i = 0; i < filled; i++) {
             barrier_expect(full + 8 * i, STAGE);
-            if (PACKED) fetch_b(a, base + i * STAGE, full + 8 * i, first + i, p);
+            if (PACKED) fetch_b(a, base + i * STAGE + A_BYTES, full + 8 * i, first + i, p);
         }
         prefetch_map((const tensor_map *)a.map_a);
     }
@@ -107,7 +107,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     if (threadIdx.x >= CONSUMERS) {
         if (threadIdx.x == CONSUMERS) {
             for (i32 i = 0; i < filled; i++) {
-                if (!PACKED) fetch_b(a, base + i * STAGE, full + 8 * i, first + i, p);
+                if (!PACKED) fetch_b(a, base + i * STAGE + A_BYTES, full + 8 * i, first + i, p);
                 fetch_a(a, base + i * STAGE, full + 8 * i, first + i, p);
             }
             if (a.trigger == 2) grid_trigger();
@@ -116,7 +116,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
                 const u32 bar = full + 8 * slot, at = base + slot * STAGE;
                 barrier_wait(empty + 8 * slot, parity);
                 barrier_expect(bar, STAGE);
-                fetch_b(a, at, bar, first + i, p);
+                fetch_b(a, at + A_BYTES, bar, first + i, p);
                 fetch_a(a, at, bar, first + i, p);
                 if ((i32)++slot == a.stages) slot = 0, parity ^= 1;
             }
@@ -143,7 +143,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     u32 parity = 0;
     for (i32 i = group; i < n; i += GROUPS) {
         barrier_wait(full + 8 * slot, parity);
-        step_run(sums, base + slot * STAGE, line_group, i >= GROUPS);
+        step_run(sums, base + slot * STAGE, base + slot * STAGE + A_BYTES, line_group, i >= GROUPS);
         if (i >= GROUPS) {
             product_wait<1>();
             if (lane == 0) barrier_arrive(empty + 8 * before);

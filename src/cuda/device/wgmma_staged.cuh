@@ -3,7 +3,7 @@
  *
  * Each warp has 16 rows of results. It lays them in shared memory, one slab of columns after another, and one copy takes
  * a slab to memory, in whole lines of 128 bytes where columns allow it. An operand that moves with the rows (a residual)
- * comes the same way, a tile ahead; each result is written where its residual was.
+ * comes the same way, some slabs ahead; each result is written where its residual was.
  *
  * Beside what wgmma.cu lists: STAGED, bytes of an element of the result; RESIDUAL, 1 where there is such an operand. */
 #ifndef WGMMA_STAGED_CUH
@@ -11,12 +11,13 @@
 
 enum { ROW_BYTES = BN * STAGED, SLAB = ROW_BYTES % 128 == 0 ? 128 : ROW_BYTES % 64 == 0 ? 64 : 32 };
 enum { SLAB_COLUMNS = SLAB / STAGED, SLAB_PASSES = SLAB_COLUMNS / 32, SLABS = ROW_BYTES / SLAB, SLOT = 16 * SLAB };
-/* Slots of a warp, and barriers at which their residuals arrive. */
-enum { SLOTS = RESIDUAL ? ATOMS * SLABS : ATOMS * SLABS < 2 ? 1 : 2, STAGED_BYTES = 4 * LINES * SLOTS * SLOT };
-enum { ARRIVALS = RESIDUAL ? 4 * LINES * SLOTS : 0 };
+/* Slabs of a tile, slots of a warp, and how many slabs ahead residuals come, each at a barrier of its slot. */
+enum { OF_TILE = ATOMS * SLABS, SLOTS = RESIDUAL && OF_TILE > 2 ? OF_TILE : 2, STAGED_BYTES = 4 * LINES * SLOTS * SLOT };
+enum { AHEAD = RESIDUAL ? SLOTS - 1 : 0, ARRIVALS = RESIDUAL ? 4 * LINES * SLOTS : 0 };
 
-/* What a warp knows of its slots: where they are, its barriers, and where in a slot its lane's first 8 elements are. */
-struct staging { u8 *slots; u32 at, arrived, lane_at, parity; };
+/* What a warp knows of its slots: where they are, its barriers, where in a slot its lane's first 8 elements are; which
+ * slot is next, and the parity of its barrier. */
+struct staging { u8 *slots; u32 at, arrived, lane_at, slot, parity; };
 
 DEVICE staging staging_of(u8 *shared, u32 base, u32 barriers, u32 warp, u32 lane)
 {
@@ -26,39 +27,42 @@ DEVICE staging staging_of(u8 *shared, u32 base, u32 barriers, u32 warp, u32 lane
     g.at = base + warp * SLOTS * SLOT;
     g.arrived = barriers + 8 * warp * SLOTS;
     g.lane_at = lane / 4 * SLAB + (unit ^ moved) * 16 + (STAGED == 1 ? lane % 2 * 8 : 0);
-    g.parity = 0;
+    g.slot = g.parity = 0;
     return g;
 }
 
 /* The same of pass q of a slab, 8 k rows below. Units are numbered by bits that the row exchanges: those of q above the
  * lane's are exchanged alone. */
-DEVICE u8 *staging_place(const staging &g, int slot, int q, int k)
+DEVICE u8 *staging_place(const staging &g, int q, int k)
 {
-    return g.slots + slot * SLOT + 8 * k * SLAB + (g.lane_at ^ (u32)q * 32 * STAGED);
+    return g.slots + g.slot * SLOT + 8 * k * SLAB + (g.lane_at ^ (u32)q * 32 * STAGED);
 }
 
-/* Slab s of the rows from `row` on, of tile p: one lane asks for its residual, or sends it off. */
-DEVICE void staging_fetch([[maybe_unused]] const wgmma_args &a, [[maybe_unused]] const staging &g, [[maybe_unused]] int s,
-                          [[maybe_unused]] i32 row, [[maybe_unused]] const place &p)
+DEVICE void staging_turn(staging &g)
 {
-#if RESIDUAL
-    const u32 bar = g.arrived + 8 * s;
-    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = row + s / SLABS * 64;
+    if (++g.slot == SLOTS) g.slot = 0, g.parity ^= 1;
+}
+
+/* Slab s of the rows of tile p that begin `row` below its first: one lane asks for its residual, or sends it off. */
+DEVICE void staging_fetch(const wgmma_args &a, const staging &g, u32 slot, int s, i32 row, const place &p)
+{
+    const u32 bar = g.arrived + 8 * slot, to = g.at + slot * SLOT;
+    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = p.m + row + s / SLABS * 64;
     barrier_expect(bar, SLOT);
 #if BATCHED
-    copy_tensor(g.at + s * SLOT, (const tensor_map *)a.map_r, bar, column, line, p.z);
+    copy_tensor(to, (const tensor_map *)a.map_r, bar, column, line, p.z);
 #else
-    copy_tensor(g.at + s * SLOT, (const tensor_map *)a.map_r, bar, column, line);
-#endif
+    copy_tensor(to, (const tensor_map *)a.map_r, bar, column, line);
 #endif
 }
 DEVICE void staging_send(const wgmma_args &a, const staging &g, int s, i32 row, const place &p)
 {
-    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = row + s / SLABS * 64;
+    const u32 from = g.at + g.slot * SLOT;
+    const i32 column = p.n + s % SLABS * SLAB_COLUMNS, line = p.m + row + s / SLABS * 64;
 #if BATCHED
-    copy_out(g.at + s % SLOTS * SLOT, (const tensor_map *)a.map_d, column, line, p.z);
+    copy_out(from, (const tensor_map *)a.map_d, column, line, p.z);
 #else
-    copy_out(g.at + s % SLOTS * SLOT, (const tensor_map *)a.map_d, column, line);
+    copy_out(from, (const tensor_map *)a.map_d, column, line);
 #endif
     copies_out_commit();
 }
