@@ -343,9 +343,7 @@ static sinter_status map_result(env *e, cuda_record *r, const wgmma_form *f, con
     rows128(map, operand, f, v->dtype, f->n, x->m, row_pitch(f, v), STAGED_ROWS);
     map->is_out = is_out;
     map->box[0] = slab / (sinter_dtype_bits(v->dtype) / 8);
-    map->swizzle = slab == 128  ? SWIZZLE_128
-                   : slab == 64 ? SWIZZLE_64
-                                : SWIZZLE_32;
+    map->swizzle = slab == 128 ? SWIZZLE_128 : slab == 64 ? SWIZZLE_64 : SWIZZLE_32;
     return SINTER_OK;
 }
 
@@ -399,7 +397,8 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
     if (w.is_kept) most -= most % tiles_n;
     const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
     struct wgmma_args *x;
-    TRY(cuda_launch_begin(e, r, w.is_staged && !is_staged, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared, sizeof *x, &x));
+    TRY(cuda_launch_begin(e, r, w.is_staged && !is_staged, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared,
+                          sizeof *x, &x));
     cuda_launch_last(r)->cluster = 1u << w.split_log;
     x->m = (small)each;
     x->n = (small)f.n;

@@ -10,11 +10,11 @@
 enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, GIVEN = 18 };
 
 static const tactic_field fields[] = {
-    FIELD(wgmma_tactic, bn8, 1, 32),    FIELD(wgmma_tactic, stages, 1, STAGES_MAX),
-    FIELD(wgmma_tactic, lines, 1, 3),   FIELD(wgmma_tactic, units, 0, UINT8_MAX),
-    FIELD(wgmma_tactic, is_once, 0, 1), FIELD(wgmma_tactic, is_swapped, 0, 1),
-    FIELD(wgmma_tactic, groups, 0, 2),  FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
-    FIELD(wgmma_tactic, trigger, 0, 3), FIELD(wgmma_tactic, is_pingpong, 0, 1),
+    FIELD(wgmma_tactic, bn8, 1, 32),      FIELD(wgmma_tactic, stages, 1, STAGES_MAX),
+    FIELD(wgmma_tactic, lines, 1, 3),     FIELD(wgmma_tactic, units, 0, UINT8_MAX),
+    FIELD(wgmma_tactic, is_once, 0, 1),   FIELD(wgmma_tactic, is_swapped, 0, 1),
+    FIELD(wgmma_tactic, groups, 0, 2),    FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
+    FIELD(wgmma_tactic, trigger, 0, 3),   FIELD(wgmma_tactic, is_pingpong, 0, 1),
     FIELD(wgmma_tactic, is_staged, 0, 2), FIELD(wgmma_tactic, is_kept, 0, 1),
     FIELD(wgmma_tactic, is_paired, 0, 1),
 };
@@ -61,7 +61,8 @@ uint32_t wgmma_shared(const problem *p, const wgmma_tactic *w, uint32_t *sums_at
         const uint32_t kept = w->is_kept && !wgmma_form_of(p, &f) ? (uint32_t)(wgmma_steps(&f) * tn * STEP) : 0;
         *sums_at = slots;
         *barriers_at = slots + kept + staged_of(p, w, &staged);
-        return *barriers_at + 16u * (0u + w->stages + w->is_pingpong + w->is_kept) + (w->is_staged == 2 ? 8 * staged : 0);
+        return *barriers_at + 16u * (0u + w->stages + w->is_pingpong + w->is_kept) +
+               (w->is_staged == 2 ? 8 * staged : 0);
     }
     /* Blocks of a cluster write into one another while slots are still read. */
     const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
@@ -269,9 +270,12 @@ static void add_staying(ranking *c, const shape *s, const kernel_target *t)
         if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines > 1 && s->m <= 64) || s->m < 32)) continue;
         if (!is_promising(s, &w, units) || !has_registers(s->p, &w)) continue;
         choice_add(c, s, t, w);
-        /* Where tiles are many and their products short, what goes with each tile counts. */
+        /* Where tiles are many and their products short, what goes with each tile counts. Memory sets their steps. */
+        bool is_new = true;
+        for (uint32_t k = 0; k < i; k++)
+            is_new = is_new && (shapes[k][0] != x[0] || shapes[k][2] != x[2] || shapes[k][3] != x[3]);
         const bool may_keep = s->may_keep && tiles_of(s, &w) > units && divided(s->n, wgmma_tn(&w)) <= units;
-        for (uint32_t kind = 1; kind < 8; kind++) {
+        for (uint32_t kind = 1; kind < 8 && is_new; kind++) {
             w.is_staged = kind & 1 ? s->staging : 0;
             w.is_kept = kind >> 1 & 1;
             w.is_paired = (uint8_t)(kind >> 2);
@@ -325,8 +329,8 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             const wgmma_tactic x = TACTIC_AS(wgmma_tactic, &c.at[k]);
             const bool is_alike = x.bn8 == w.bn8 && x.lines == w.lines && x.is_once == w.is_once &&
                                   x.is_swapped == w.is_swapped && x.is_pingpong == w.is_pingpong &&
-                                  x.is_staged == w.is_staged && x.is_kept == w.is_kept &&
-                                  x.is_paired == w.is_paired && x.groups == w.groups;
+                                  x.is_staged == w.is_staged && x.is_kept == w.is_kept && x.is_paired == w.is_paired &&
+                                  x.groups == w.groups;
             alike += is_alike;
             seen += is_alike && x.split_log == w.split_log;
         }
@@ -349,7 +353,8 @@ bool wgmma_check(const problem *p, const tactic *t)
 {
     const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     wgmma_form f;
-    if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w) || shared_of(p, &w) > SHARED_MOST) return false;
+    if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w)) return false;
+    if (shared_of(p, &w) > (w.is_paired ? (uint32_t)WGMMA_TWO_BLOCKS : (uint32_t)SHARED_MOST)) return false;
     if (w.is_staged && w.is_staged != staging_kind(p, &f)) return false;
     if (w.is_kept && (!may_keep(p, &f) || divided(f.n, wgmma_tn(&w)) > w.units)) return false;
     if (!w.is_once)

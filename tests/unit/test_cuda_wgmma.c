@@ -128,6 +128,17 @@ static void what_engines_may_not_ask_for(void)
         { { .bn8 = 16, .stages = 4, .lines = 2, .is_once = 1, .groups = 1, .trigger = 2, .is_pingpong = 1 }, false },
         { { .bn8 = 12, .stages = 4, .lines = 2, .is_once = 1, .groups = 1, .trigger = 2 }, false },
         { { .bn8 = 16, .stages = 5, .lines = 2, .units = 132, .zero = { 1 } }, false },
+        { { .bn8 = 16, .stages = 5, .lines = 2, .units = 132, .is_staged = 1 }, true },
+        { { .bn8 = 16, .stages = 5, .lines = 2, .units = 132, .is_staged = 2 }, false }, /* there is no residual */
+        { { .bn8 = 32, .stages = 4, .lines = 2, .units = 132, .is_staged = 1 }, true },
+        { { .bn8 = 16, .stages = 4, .lines = 2, .is_once = 1, .groups = 1, .trigger = 2, .is_staged = 1 }, false },
+        { { .bn8 = 24, .stages = 2, .lines = 2, .units = 132, .is_kept = 1 }, false }, /* 12 steps: too much memory */
+        { { .bn8 = 8, .stages = 5, .lines = 2, .units = 132, .is_kept = 1 }, true },
+        { { .bn8 = 8, .stages = 5, .lines = 2, .units = 47, .is_kept = 1 }, false }, /* 48 columns of tiles */
+        { { .bn8 = 8, .stages = 4, .lines = 2, .units = 132, .is_paired = 1 }, true },
+        { { .bn8 = 8, .stages = 5, .lines = 2, .units = 132, .is_paired = 1 }, false }, /* twice 120 KiB */
+        { { .bn8 = 16, .stages = 3, .lines = 2, .units = 132, .is_paired = 1 }, false },
+        { { .bn8 = 8, .stages = 4, .lines = 1, .units = 132, .is_paired = 1 }, false },
     };
     fixture f;
     setup(&f);
