@@ -35,7 +35,7 @@ static sinter_status bind(env *e, const program_step *s, arena *a, program_call 
     if (s->count_out) memcpy(id + s->count_in, s->out_id, s->count_out * sizeof *id);
     *c = (program_call){ .kernel = s->kernel, .id = id, .count_in = s->count_in, .count_out = s->count_out };
     if (!program_step_has_results(s)) return SINTER_OK;
-    void *record = arena_alloc(a, s->kernel->record_size(s->problem, s->tactic), 64);
+    void *record = arena_alloc(a, kernel_record_size(s->kernel, s->problem, s->tactic), 64);
     if (!record) return FAIL_MEMORY(e, "a program");
     TRY(s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, record));
     c->record = record;

@@ -76,7 +76,7 @@ static bool is_accepted(const char *why)
 /* ---- one engine ---- */
 
 /* Of an engine. Values are small, so a kernel that wants more has taken the largest sizes of all axes at once. */
-static const sinter_limits few = { .memory_max = (uint64_t)1 << 28 };
+static const sinter_limits few = { .memory_max = (uint64_t)1 << 28, .loop_max = 100000 };
 
 /* What a permitted type does is judged here, so the build need not take any of it back. */
 #define BUDGET 1e6
