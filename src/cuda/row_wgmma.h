@@ -45,7 +45,7 @@ typedef struct wgmma_tactic {
     uint8_t is_pingpong; /* wgmma.cu: one warpgroup multiplies a tile while another writes the one before */
     uint8_t is_staged;   /* wgmma.cu: results go through shared memory; 2: a residual comes there, too */
     uint8_t is_kept;     /* wgmma.cu: the right side of a block's columns stays in shared memory */
-    uint8_t is_paired;   /* wgmma.cu, 2 lines: two blocks share a multiprocessor; of 1 line they do where memory allows it */
+    uint8_t is_paired;   /* wgmma.cu: two blocks of 2 lines share a multiprocessor; those of 1 do where memory allows */
     uint8_t zero[TACTIC_SIZE - 13];
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
