@@ -13,11 +13,12 @@
  * PINGPONG: the two consumer warpgroups take whole tiles by turns, so that one multiplies while the other writes. Each
  * has a barrier that says when the other has begun its last product.
  *
- * b KEPT: one copy of all its steps for the columns of a block's tiles comes first and stays.
+ * KEPT: the producer copies all of b for the columns of a block's tiles first, and it stays. STAGED: results leave by way
+ * of shared memory (wgmma_staged.cuh).
  *
- * Beside what wgmma.cuh lists: STAGES; PAIRED, with LINES 2: two blocks share a multiprocessor; PINGPONG, with LINES 2; IS_WHOLE, columns are a multiple of 8; STILL_WORDS,
- * MOVING_WORDS: of 8 elements that the epilogue reads, of operands that all rows share and of the others; STAGED: 0,
- * or results go by way of shared memory (wgmma_staged.cuh). */
+ * Beside what wgmma.cuh lists: STAGES; PINGPONG, with LINES 2; PAIRED, with LINES 2: two blocks share a multiprocessor;
+ * IS_WHOLE, columns are a multiple of 8; STILL_WORDS, MOVING_WORDS: of 8 elements that the epilogue reads, of operands
+ * that all rows share and of the others. */
 #define SWAPPED 0
 #include "wgmma.cuh"
 
@@ -237,7 +238,8 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
                     const bool is_next = s + AHEAD >= OF_TILE;
                     if (RESIDUAL && (!is_next || tile < a.tiles)) {
                         copies_out_wait<1>();
-                        staging_fetch(a, g, g.slot ? g.slot - 1 : SLOTS - 1, (s + AHEAD) % OF_TILE, own_row, is_next ? next : p);
+                        staging_fetch(a, g, g.slot ? g.slot - 1 : SLOTS - 1, (s + AHEAD) % OF_TILE, own_row,
+                                      is_next ? next : p);
                     }
                 }
                 staging_turn(g);

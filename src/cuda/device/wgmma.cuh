@@ -101,7 +101,8 @@ DEVICE void zero_take(epi_acc (&v)[8], [[maybe_unused]] const zero_terms &x)
  * first, the image last. */
 struct place { i32 m, n, z, pixel[SPATIAL + 1]; };
 
-/* b KEPT: all tiles of a block are of the same columns, since blocks are a multiple of those. Else tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
+/* Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. With b
+ * KEPT all tiles of a block are of the same columns: there are as many blocks as a multiple of the columns of tiles. */
 DEVICE place place_of(const wgmma_args &a, i32 tile)
 {
     place p = {};
