@@ -128,8 +128,7 @@ static const char *guard_text(int64_t kind)
         "an assertion of the network does not hold",
         "a value is in none of the categories of a OneHotEncoder",
         "a list of axes that the model computes has one twice, or one out of range",
-        "a Squeeze without axes would drop an axis that has size 1 in this run, and give another rank: "
-        "build for that size, or give it axes"
+        "a Squeeze without axes would drop an axis that has size 1 in this run; build for that size, or give it axes"
     };
     return kind >= 1 && kind <= (int64_t)COUNT_OF(each) ? each[kind - 1] : "a guard of the engine failed";
 }
