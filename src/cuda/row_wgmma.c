@@ -334,16 +334,16 @@ static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_
     map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
 }
 
-/* The same of results, or of a residual, in boxes of 16 rows by a slab of columns. */
+/* The same of results, or of a residual, in boxes of 16 rows by a strip of columns. */
 static sinter_status map_result(env *e, cuda_record *r, const wgmma_form *f, const struct wgmma_args *x, size_t at,
-                                bool is_out, uint8_t operand, const view *v, uint32_t slab)
+                                bool is_out, uint8_t operand, const view *v, uint32_t strip)
 {
     cuda_map *map = cuda_map_add(r, x, at);
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
     rows128(map, operand, f, v->dtype, f->n, x->m, row_pitch(f, v), STAGED_ROWS);
     map->is_out = is_out;
-    map->box[0] = slab / (sinter_dtype_bits(v->dtype) / 8);
-    map->swizzle = slab == 128 ? SWIZZLE_128 : slab == 64 ? SWIZZLE_64 : SWIZZLE_32;
+    map->box[0] = strip / (sinter_dtype_bits(v->dtype) / 8);
+    map->swizzle = strip == 128 ? SWIZZLE_128 : strip == 64 ? SWIZZLE_64 : SWIZZLE_32;
     return SINTER_OK;
 }
 
@@ -437,10 +437,10 @@ static sinter_status wgmma_bind(env *e, const problem *p, const tactic *t, const
         rows128(map, 1, &f, in[1].dtype, f.k, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn);
     }
     if (is_staged) {
-        const uint32_t slab = wgmma_slab(p, &w);
-        TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_d), true, 0, &out[0], slab));
+        const uint32_t strip = wgmma_strip(p, &w);
+        TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_d), true, 0, &out[0], strip));
         if (g.has_residual)
-            TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_r), false, g.residual, &in[g.residual], slab));
+            TRY(map_result(e, r, &f, x, offsetof(struct wgmma_args, map_r), false, g.residual, &in[g.residual], strip));
     }
     x->sums = packed_rows(&f, &w) * wgmma_steps(&f) * STEP;
     if (f.has_zero) CUDA_PATCH(r, x, zero_x, PATCH_IN, 2);

@@ -55,7 +55,7 @@ int64_t wgmma_tm(const wgmma_tactic *w);
 int64_t wgmma_tn(const wgmma_tactic *w);
 uint32_t wgmma_shared(const problem *p, const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at);
 /* is_staged: bytes of columns that go at once: 128, 64 or 32. */
-uint32_t wgmma_slab(const problem *p, const wgmma_tactic *w);
+uint32_t wgmma_strip(const problem *p, const wgmma_tactic *w);
 /* Blocks that a multiprocessor has registers for. */
 uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w);
 

@@ -7,6 +7,7 @@
 #include "cuda/ranking.h"
 #include "cuda/row_wgmma.h"
 
+/* SHORT: steps of a product that waits for L2 more than for its tensor cores. */
 enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, GIVEN = 18, SHORT = 4 };
 
 static const tactic_field fields[] = {
@@ -34,24 +35,25 @@ static uint32_t result_size(const problem *p)
     return sinter_dtype_bits(p->out[0].dtype) / 8;
 }
 
-uint32_t wgmma_slab(const problem *p, const wgmma_tactic *w)
+uint32_t wgmma_strip(const problem *p, const wgmma_tactic *w)
 {
     const uint32_t bytes = (uint32_t)wgmma_tn(w) * result_size(p);
     return bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
 }
 
-/* Bytes of the slots in which a tile's results, or what is added to them, lie; and how many slots there are. */
+/* Bytes of the slots of a block, and how many there are. Each holds 16 rows by a strip of columns, of results or of
+ * what is added to them: two for each warp, or, with a residual, as many as its part of a tile takes. */
 static uint32_t staged_of(const problem *p, const wgmma_tactic *w, uint32_t *slots)
 {
     *slots = 0;
     if (!w->is_staged) return 0;
-    const uint32_t slab = wgmma_slab(p, w), warps = w->lines * 4,
-                   of_warp = (w->is_pingpong ? w->lines : 1) * (uint32_t)wgmma_tn(w) * result_size(p) / slab;
+    const uint32_t strip = wgmma_strip(p, w), warps = w->lines * 4,
+                   of_warp = (w->is_pingpong ? w->lines : 1) * (uint32_t)wgmma_tn(w) * result_size(p) / strip;
     *slots = warps * (w->is_staged == 2 && of_warp > 2 ? of_warp : 2);
-    return *slots * 16 * slab;
+    return *slots * 16 * strip;
 }
 
-/* Bytes of a residual that a block has asked for, and waits for, at any time. */
+/* Bytes of a residual that are on their way to a block at any time: all slots of a warp but one. */
 static double staged_ahead(const problem *p, const wgmma_tactic *w)
 {
     uint32_t slots;

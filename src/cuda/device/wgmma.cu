@@ -22,16 +22,17 @@
 #define SWAPPED 0
 #include "wgmma.cuh"
 
-/* Groups of 64 rows of which a warpgroup has the sums, and passes over 32 columns of those; registers of a thread that
- * fetches, and of one that multiplies. */
+/* Groups of 64 rows of which a warpgroup has the sums, and passes over 32 columns of those. */
 enum { ATOMS = PINGPONG ? LINES : 1, ACROSS = BN / 32, PASSES = ATOMS * ACROSS };
 #if STAGED
 #include "wgmma_staged.cuh"
 #else
 enum { STAGED_BYTES = 0 };
 #endif
+/* Where shared memory holds, behind the steps, b that is KEPT, the slots of results, and the barriers. */
 enum { THREADS = 128 * (1 + LINES), KEPT_AT = STAGES * STAGE, SLOTS_AT = KEPT_AT + KEPT * B_BYTES };
 enum { BARS_AT = SLOTS_AT + STAGED_BYTES };
+/* Registers of a thread that fetches, and of one that multiplies. */
 enum { GIVE = PINGPONG || PAIRED ? 24 : LINES == 3 ? 32 : 40 };
 enum { TAKE = PAIRED ? 104 : LINES == 1 ? 208 : LINES == 3 ? 160 : PINGPONG ? 240 : 232 };
 
@@ -213,8 +214,8 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             if (column < end) zero_fetch(a, p.z, column, zero);
             if (i + 1 < PASSES) still_fetch(i + 1);
 #if STAGED
-            const int s = i / SLAB_PASSES;
-            if (i % SLAB_PASSES == 0) {
+            const int s = i / STRIP_PASSES;
+            if (i % STRIP_PASSES == 0) {
                 if (RESIDUAL) barrier_wait(g.arrived + 8 * g.slot, g.parity);
                 else if (lane == 0) copies_out_wait<SLOTS - 1>();
                 sync_warp();
@@ -224,17 +225,17 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
                 epi_acc y[8];
                 epi_regs<8> x = {};
                 sums_of(i, k, zero, y);
-                row[0][0].staged = staging_place(g, i % SLAB_PASSES, k);
+                row[0][0].staged = staging_place(g, i % STRIP_PASSES, k);
                 epi_fetch_moving<8>(e, row[0][0], 0, 8, x);
                 epi_keep<8>(still[i % 2], x);
                 epi_apply<8>(e, row[0][0], 0, 8, x, y);
             }
-            if ((i + 1) % SLAB_PASSES == 0) {
+            if ((i + 1) % STRIP_PASSES == 0) {
                 fence_copies();
                 sync_warp();
                 if (lane == 0) {
                     staging_send(a, g, s, own_row, p);
-                    /* Where the slab before was, a residual may come once that has left. */
+                    /* Where the strip before was, a residual may come once that has left. */
                     const bool is_next = s + AHEAD >= OF_TILE;
                     if (RESIDUAL && (!is_next || tile < a.tiles)) {
                         copies_out_wait<1>();
