@@ -120,11 +120,15 @@ public:
     std::vector<weight> weights() const
     {
         std::vector<weight> made;
-        const auto visit = [](void *user, const sinter_weight_info *w) -> int {
-            static_cast<decltype(&made)>(user)->push_back({ w->name, w->dtype, w->size, w->is_fixed != 0 });
-            return 0;
-        };
-        call(sinter_engine_weights, get(), static_cast<int (*)(void *, const sinter_weight_info *)>(visit), &made);
+        call(sinter_engine_weights, get(), note_weight, &made);
+        return made;
+    }
+    /* What refit() with weights of these names would want, too. */
+    std::vector<weight> missing_weights(const std::vector<const char *> &names) const
+    {
+        std::vector<weight> made;
+        call(sinter_engine_weights_missing, get(), names.data(), static_cast<std::uint32_t>(names.size()), note_weight,
+             &made);
         return made;
     }
     /* The bytes of the engine with other weights, or without any. */
@@ -168,6 +172,11 @@ public:
     explicit operator bool() const { return c_ != nullptr; }
 
 private:
+    static int note_weight(void *user, const sinter_weight_info *w)
+    {
+        static_cast<std::vector<weight> *>(user)->push_back({ w->name, w->dtype, w->size, w->is_fixed != 0 });
+        return 0;
+    }
     friend class context;
     engine(sinter_engine *made, const engine_options &o)
         : c_(made, [env = o.environment_share()](sinter_engine *e) { sinter_engine_release(e); })

@@ -35,6 +35,14 @@ SINTER_API sinter_status sinter_engine_weights(const sinter_engine *engine,
                                                int (*visit)(void *user, const sinter_weight_info *weight), void *user,
                                                sinter_error *error) SINTER_MUST_USE;
 
+/* Calls `visit` for each initializer that sinter_engine_refit() would want beside those of these names: a weight of the
+ * engine that is made of several initializers needs all of them, and a stripped engine needs every one. A non-zero
+ * result of `visit` ends the call. Names that the engine does not have are ignored. Errors: INVALID_ARG, NO_MEMORY. */
+SINTER_API sinter_status sinter_engine_weights_missing(const sinter_engine *engine, const char *const *name,
+                                                       uint32_t count,
+                                                       int (*visit)(void *user, const sinter_weight_info *weight),
+                                                       void *user, sinter_error *error) SINTER_MUST_USE;
+
 /* Makes an engine with other weights. `engine` stays as it is; contexts of it go on.
  *
  *   weight   those that change. A weight of the engine that is made of several initializers needs all of them.

@@ -1702,16 +1702,7 @@ that one run reads and writes) and of half of L2. Products of 16 and 8 bits coun
 rates are those of its clocks, units and bus. Errors: INVALID_ARG (no device), UNSUPPORTED, NO_MEMORY.
 """),
     "sinter_engine_refit": (c_int, [c_void_p, POINTER(sinter_weight), c_uint32, POINTER(sinter_buffer), POINTER(sinter_error)], "engine weight count out error",
-"""Makes an engine with other weights. `engine` stays as it is; contexts of it go on.
-
-  weight   those that change. A weight of the engine that is made of several initializers needs all of them.
-  out      receives the bytes of the new engine, for sinter_engine_load_memory() and sinter_buffer_save().
-
-`engine` may have been loaded without a device. If it was stripped, all initializers are needed.
-Cost: that of making the weights that change, and of copying the others.
-Errors: INVALID_ARG (a name that the engine does not have, another type or size, a weight that is fixed and differs,
-an initializer that is missing: the error names it), INCOMPATIBLE (an engine of an older format), NO_MEMORY.
-"""),
+""""""),
     "sinter_engine_refit_file": (c_int, [c_void_p, c_char_p, POINTER(sinter_buffer), POINTER(sinter_error)], "engine path out error",
 """The same with all initializers of an ONNX file: the model that the engine was built from, with other weights.
 Initializers that the engine does not have are ignored; nothing else of the file is looked at. External data is read
@@ -1743,6 +1734,11 @@ Errors: INVALID_ARG, INCOMPATIBLE, NO_MEMORY.
     "sinter_engine_weights": (c_int, [c_void_p, CFUNCTYPE(c_int, c_void_p, POINTER(sinter_weight_info)), c_void_p, POINTER(sinter_error)], "engine visit user error",
 """Calls `visit` for each initializer that weights of the engine are made of, or that is fixed. A non-zero result of
 `visit` ends the call. Errors: INVALID_ARG.
+"""),
+    "sinter_engine_weights_missing": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, CFUNCTYPE(c_int, c_void_p, POINTER(sinter_weight_info)), c_void_p, POINTER(sinter_error)], "engine name count visit user error",
+"""Calls `visit` for each initializer that sinter_engine_refit() would want beside those of these names: a weight of the
+engine that is made of several initializers needs all of them, and a stripped engine needs every one. A non-zero
+result of `visit` ends the call. Names that the engine does not have are ignored. Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_file_check": (c_int, [c_char_p, c_int, POINTER(c_char_p), c_uint32, POINTER(sinter_error)], "path kind keep count error",
 """Checks that a file of `kind` can be written to `path`. Call it before long work. The file at `path` is not changed.

@@ -251,6 +251,9 @@ class Engine:
 
     def weights(self):
         """The initializers that weights of the engine are made of, or that are fixed: a list of WeightInfo."""
+        return self._weights(None)
+
+    def _weights(self, given):
         found = []
 
         @_abi.FUNCTIONS["sinter_engine_weights"][1][1]
@@ -259,8 +262,17 @@ class Engine:
             found.append(WeightInfo(w.name.decode(), Dtype(w.dtype), w.size, bool(w.is_fixed)))
             return 0
 
-        call("sinter_engine_weights", self._handle, visit, None)
+        if given is None:
+            call("sinter_engine_weights", self._handle, visit, None)
+        else:
+            names = (ctypes.c_char_p * max(len(given), 1))(*(name.encode() for name in given))
+            call("sinter_engine_weights_missing", self._handle, names, len(given), visit, None)
         return found
+
+    def missing_weights(self, names):
+        """What refit() with weights of these names would want, too: a weight of the engine that is made of several initializers needs all
+        of them, and a stripped engine needs every one."""
+        return self._weights(list(names))
 
     def refit(self, weights):
         """A Plan with other weights. `weights`: a dict from names of initializers to arrays, or the path of an ONNX file

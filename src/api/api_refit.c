@@ -36,6 +36,13 @@ static sinter_status finish(env *e, const sinter_engine *g, const refit_options 
     return s;
 }
 
+static sinter_weight_info info_of(const engine *g, const engine_recipe *r)
+{
+    return (sinter_weight_info){
+        .name = engine_text(g, r->text), .dtype = (sinter_dtype)r->dtype, .size = r->data.size, .is_fixed = r->is_fixed
+    };
+}
+
 sinter_status sinter_engine_weights(const sinter_engine *g, int (*visit)(void *, const sinter_weight_info *),
                                     void *user, sinter_error *error)
 {
@@ -44,15 +51,53 @@ sinter_status sinter_engine_weights(const sinter_engine *g, int (*visit)(void *,
     if (!g || !visit) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? "visit" : "engine");
     const engine *x = inner(g);
     for (uint32_t i = 0; i < x->recipe_count; i++) {
-        const engine_recipe *r = &x->recipe[i];
-        if (r->kind != RECIPE_INITIALIZER) continue;
-        const sinter_weight_info info = { .name = engine_text(x, r->text),
-                                          .dtype = (sinter_dtype)r->dtype,
-                                          .size = r->data.size,
-                                          .is_fixed = r->is_fixed };
-        if (visit(user, &info) != 0) break;
+        const sinter_weight_info info = info_of(x, &x->recipe[i]);
+        if (x->recipe[i].kind == RECIPE_INITIALIZER && visit(user, &info) != 0) break;
     }
     return SINTER_OK;
+}
+
+/* Is one of these names. */
+typedef struct name_list {
+    const char *const *at;
+    uint32_t count;
+} name_list;
+
+static const void *find_name(void *user, const char *name, uint64_t digest, uint64_t size)
+{
+    const name_list *list = user;
+    (void)digest, (void)size;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!strcmp(list->at[i], name)) return name;
+    return NULL;
+}
+
+sinter_status sinter_engine_weights_missing(const sinter_engine *g, const char *const *name, uint32_t count,
+                                            int (*visit)(void *, const sinter_weight_info *), void *user,
+                                            sinter_error *error)
+{
+    env e;
+    env_budget budget = { 0 };
+    env_init(&e, NULL, error);
+    if (!g || !visit) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? "visit" : "engine");
+    for (uint32_t i = 0; i < count; i++)
+        if (!name || !name[i]) return FAIL(&e, INVALID_ARG, "name %u of %u is NULL", i, count);
+    const engine *x = inner(g);
+    e = x->e;
+    e.error = error ? error : &e.error_own;
+    e.budget = &budget;
+    arena a;
+    arena_init(&a, &e);
+    uint8_t *missing = ARENA_NEW(&a, uint8_t, x->recipe_count);
+    name_list list = { name, count };
+    const refit_options o = { .find = find_name, .user = &list };
+    const sinter_status s = missing ? engine_refit_missing(&e, x, &o, missing) : FAIL_MEMORY(&e, "weights");
+    for (uint32_t i = 0; s == SINTER_OK && i < x->recipe_count; i++) {
+        const sinter_weight_info info = info_of(x, &x->recipe[i]);
+        if (missing[i] && visit(user, &info) != 0) break;
+    }
+    arena_deinit(&a);
+    return s;
 }
 
 int sinter_engine_is_stripped(const sinter_engine *handle)

@@ -29,21 +29,9 @@ static const void *find(void *user, const char *name, uint64_t digest, uint64_t 
     return x->o->find ? x->o->find(x->o->user, name, digest, size) : NULL;
 }
 
-/* What decided something has to be as it was. */
-static sinter_status check_given(refit *x)
+/* What is made of new and of any initializers. The inputs of a recipe stand before it. */
+static void mark_made(refit *x)
 {
-    for (uint32_t i = 0; i < x->g->recipe_count; i++) {
-        const engine_recipe *r = &x->g->recipe[i];
-        if (r->kind != RECIPE_INITIALIZER) continue;
-        const void *given = find(x, name_of(x->g, r), r->digest, r->data.size);
-        x->is_open[i] = 1;
-        x->is_new[i] = given != NULL;
-        if (given && r->is_fixed && hash64(given, (size_t)r->data.size, 0) != r->digest)
-            return FAIL(x->e, INVALID_ARG,
-                        "'%s' has other values than the engine was built for, which decided what the engine is: build "
-                        "it anew",
-                        name_of(x->g, r));
-    }
     for (uint32_t i = 0; i < x->g->recipe_count; i++) {
         const engine_recipe *r = &x->g->recipe[i];
         for (uint32_t k = 0; k < r->in_count; k++) {
@@ -51,6 +39,34 @@ static sinter_status check_given(refit *x)
             x->is_new[i] |= in && x->is_new[in - 1];
             x->is_open[i] |= in && x->is_open[in - 1];
         }
+    }
+}
+
+/* Fills is_new and is_open. */
+static void mark(refit *x)
+{
+    for (uint32_t i = 0; i < x->g->recipe_count; i++) {
+        const engine_recipe *r = &x->g->recipe[i];
+        if (r->kind != RECIPE_INITIALIZER) continue;
+        x->is_open[i] = 1;
+        x->is_new[i] = find(x, name_of(x->g, r), r->digest, r->data.size) != NULL;
+    }
+    mark_made(x);
+}
+
+/* What decided something has to be as it was. */
+static sinter_status check_given(refit *x)
+{
+    mark(x);
+    for (uint32_t i = 0; i < x->g->recipe_count; i++) {
+        const engine_recipe *r = &x->g->recipe[i];
+        if (r->kind != RECIPE_INITIALIZER || !r->is_fixed) continue;
+        const void *given = find(x, name_of(x->g, r), r->digest, r->data.size);
+        if (given && hash64(given, (size_t)r->data.size, 0) != r->digest)
+            return FAIL(x->e, INVALID_ARG,
+                        "'%s' has other values than the engine was built for, which decided what the engine is: build "
+                        "it anew",
+                        name_of(x->g, r));
     }
     return SINTER_OK;
 }
@@ -65,12 +81,17 @@ static void put_data(refit *x, uint32_t end, engine_recipe *recipes)
     }
 }
 
+/* The weight is made by its recipe. */
+static bool is_remade(const refit *x, const engine_storage *s)
+{
+    return s->recipe && (s->at == WEIGHT_ABSENT || x->is_new[s->recipe - 1]);
+}
+
 static sinter_status put_weight(refit *x, engine_storage *s, engine_recipe *recipes)
 {
-    const bool is_absent = s->at == WEIGHT_ABSENT;
     if (x->o->strip && s->recipe && x->is_open[s->recipe - 1]) {
         s->at = WEIGHT_ABSENT;
-    } else if (s->recipe && (is_absent || x->is_new[s->recipe - 1])) {
+    } else if (is_remade(x, s)) {
         const uint8_t *bytes;
         uint64_t size;
         TRY(recipe_play(x->player, s->recipe, &bytes, &size));
@@ -151,4 +172,41 @@ sinter_status engine_refit(env *e, const engine *g, const refit_options *o, uint
     if (x.w.e) engine_writer_deinit(&x.w);
     arena_deinit(&x.a);
     return s;
+}
+
+/* Marks what the weights that are remade need, and takes the initializers among it for given. Non-zero: there were more
+ * of these than before, so other weights may be remade, too. */
+static bool mark_needed(refit *x, uint8_t *missing)
+{
+    const engine *g = x->g;
+    bool is_more = false;
+    for (uint32_t i = 0; i < g->storage_count; i++)
+        if (g->storage[i].kind == STORAGE_WEIGHT && is_remade(x, &g->storage[i])) missing[g->storage[i].recipe - 1] = 1;
+    for (uint32_t i = g->recipe_count; i--;) {
+        const engine_recipe *r = &g->recipe[i];
+        for (uint32_t k = 0; missing[i] && k < r->in_count; k++)
+            if (g->arg[r->in_at + k]) missing[g->arg[r->in_at + k] - 1] = 1;
+        if (r->kind != RECIPE_INITIALIZER || !missing[i]) continue;
+        is_more |= !x->is_new[i];
+        x->is_new[i] = 1;
+    }
+    if (is_more) mark_made(x);
+    return is_more;
+}
+
+sinter_status engine_refit_missing(env *e, const engine *g, const refit_options *o, uint8_t *missing)
+{
+    refit x = { .e = e, .g = g, .o = o };
+    arena_init(&x.a, e);
+    x.is_new = ARENA_NEW(&x.a, uint8_t, g->recipe_count);
+    x.is_open = ARENA_NEW(&x.a, uint8_t, g->recipe_count);
+    const bool has_room = x.is_new && x.is_open;
+    if (has_room) mark(&x);
+    while (has_room && mark_needed(&x, missing)) {}
+    for (uint32_t i = 0; has_room && i < g->recipe_count; i++) {
+        const engine_recipe *r = &g->recipe[i];
+        missing[i] = missing[i] && r->kind == RECIPE_INITIALIZER && !find(&x, name_of(g, r), r->digest, r->data.size);
+    }
+    arena_deinit(&x.a);
+    return has_room ? SINTER_OK : FAIL_MEMORY(e, "weights");
 }

@@ -18,4 +18,7 @@ typedef struct refit_options {
  * initializers: INVALID_ARG names one that is not given. */
 sinter_status engine_refit(env *e, const engine *g, const refit_options *o, uint8_t **out, size_t *size);
 
+/* By recipe, zeroed by the caller: 1 for each initializer that engine_refit() needs and that o->find does not give. */
+sinter_status engine_refit_missing(env *e, const engine *g, const refit_options *o, uint8_t *missing);
+
 #endif

@@ -18,10 +18,10 @@ ROOT = pathlib.Path(os.environ["SINTER_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["SINTER_BIN"]).parent
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-I", str(ROOT / "include")]
 TESTS = {"use_sinter": ("17", "20"), "use_tensorrt": ("17", "20"), "use_tensorrt8": ("14", "17", "20"), "use_implicit_batch": ("14", "17"), "use_samples": ("17", "20"), "use_plugins": ("14", "17", "20"),
-         "use_formats": ("14", "17", "20")}
+         "use_formats": ("14", "17", "20"), "use_shipped": ("14", "17", "20")}
 # The standard that g++ makes each program with.
 RUNS = {"use_sinter": "17", "use_tensorrt": "17", "use_tensorrt8": "14", "use_implicit_batch": "14", "use_samples": "17", "use_plugins": "14",
-        "use_formats": "14"}
+        "use_formats": "14", "use_shipped": "14"}
 COMPAT = ["-I", str(ROOT / "include/sinter/compat"), "-I", str(ROOT / "include/sinter/compat/host")]
 sys.path.insert(0, str(ROOT / "tests/golden"))
 import onnx_bytes as ob  # noqa: E402

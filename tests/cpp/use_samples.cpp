@@ -332,7 +332,7 @@ static void plugins()
     CHECK(registry.releasePluginResource("pool") == 0 && registry.releasePluginResource("pool") == 0);
     CHECK(registry.releasePluginResource("pool") == -1);
     int32_t creators = 0;
-    CHECK(registry.getAllCreatorsRecursive(&creators) && creators == 2);
+    CHECK(registry.getAllCreatorsRecursive(&creators) && creators == 2 + 12);
 }
 
 /* ---- questions about a model ---- */

@@ -325,6 +325,8 @@ def test_refusals():
     creator = registry.get_creator("EfficientNMS_TRT", "1", "")
     assert [f.name for f in creator.field_names][:2] == ["score_threshold", "iou_threshold"]
     rig.raises(ValueError, creator.create_plugin, "x", fields(threshold=0.5), says="'threshold'")
+    assert registry.get_creator("EfficientNMS_TRT", "1", "mine") is None and trt.init_libnvinfer_plugins(QUIET, "mine")
+    assert registry.get_creator("EfficientNMS_TRT", "1", "mine").create_plugin("x", None).plugin_namespace == "mine"
     boxes, scores = (2, 9, 4), (2, 9, 3)
 
     def refused(kind, says, shapes=(boxes, scores), output=1, **given):

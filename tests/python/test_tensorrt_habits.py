@@ -57,6 +57,44 @@ def ran(engine, feeds, types):
     return found
 
 
+def test_weights_that_a_refit_lacks():
+    """A convolution and the norm behind it are one weight of the engine: new values of one want those of the others."""
+    builder, network = begin()
+    parser = trt.OnnxParser(network, QUIET)
+    assert parser.parse_from_file(os.path.join(rig.ROOT, "examples/digits/digits.onnx"))
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    profile.set_shape("image", *[(1, 1, 28, 28)] * 3)
+    config.add_optimization_profile(profile)
+    config.set_flag(trt.BuilderFlag.REFIT)
+    engine = trt.Runtime(QUIET).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    refitter = trt.Refitter(engine, QUIET)
+    sizes = {name: refitter.get_weights_prototype(name).size for name in refitter.get_all_weights()}
+    assert refitter.get_missing_weights() == []
+    assert refitter.set_named_weights("conv1.weight", np.ones(sizes["conv1.weight"], "f4"))
+    missing = refitter.get_missing_weights()
+    assert "norm1.gamma" in missing and "norm1.var" in missing and "fc.weight" not in missing, missing
+    assert not refitter.refit_cuda_engine()
+    for name in missing:
+        assert refitter.set_named_weights(name, np.ones(sizes[name], "f4"))
+    assert refitter.get_missing_weights() == [] and refitter.get_missing() == ([], []) and refitter.refit_cuda_engine()
+
+
+def test_sizes_that_contradict_each_other():
+    builder, network = begin()
+    a, b = (network.add_input(name, trt.float32, (-1, 2)) for name in "ab")
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    for t in (a, b):
+        t.set_dimension_name(0, "rows")
+        profile.set_shape(t.name, (1, 2), (2, 2), (4, 2))
+    config.add_optimization_profile(profile)
+    network.mark_output(network.add_elementwise(a, b, trt.ElementWiseOperation.SUM).get_output(0))
+    context = builder.build_engine_with_config(network, config).create_execution_context()
+    assert context.infer_shapes() == ["a", "b"]
+    assert context.set_input_shape("a", (2, 2)) and context.set_input_shape("b", (3, 2))
+    rig.raises(RuntimeError, context.infer_shapes, says="infer_shapes error code: -1")
+    assert context.set_input_shape("b", (2, 2)) and context.infer_shapes() == []
+
+
 def test_names_of_layers_without_a_name():
     _, network = begin()
     x = network.add_input("x", trt.float32, (1, 4, 8, 8))

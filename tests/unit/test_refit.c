@@ -127,6 +127,50 @@ static bool run(const sinter_buffer *built, float *out, size_t count)
 
 static const char product[] = "in x f32 2,4; a = MatMul x %4,3; y = Add a %3; out y";
 
+/* The names that a refit wants beside `names`, which it then gets: each of them changes what is wanted to nothing. */
+static uint32_t missing_with(const bench *b, const char *const *names, uint32_t count, bench *found)
+{
+    sinter_error error = { 0 };
+    *found = (bench){ 0 };
+    CHECK_EQ(sinter_engine_weights_missing(b->engine, names, count, note, found, &error), SINTER_OK);
+    return found->count;
+}
+
+static void missing_by_name(void)
+{
+    bench b, found, none;
+    sinter_error error = { 0 };
+    /* s is in two weights, and brings the one that only the second needs: giving a wants b. */
+    if (!CHECK(open_bench(
+            &b, "in x f32 2,4; s = Mul %1 %1; w = Mul %4,3 s; v = Mul %3 s; a = MatMul x w; y = Add a v; out y", 1)))
+        return;
+    const char *names[8] = { NULL };
+    uint32_t matrix = 0;
+    for (uint32_t i = 0; i < b.count; i++)
+        if (b.info[i].size == 48) matrix = i;
+    CHECK_EQ(missing_with(&b, NULL, 0, &found), 0);
+    names[0] = b.info[matrix].name;
+    const uint32_t wanted = missing_with(&b, names, 1, &found);
+    CHECK(wanted == b.count - 1);
+    for (uint32_t i = 0; i < found.count; i++) names[1 + i] = found.info[i].name;
+    CHECK_EQ(missing_with(&b, names, 1 + found.count, &none), 0);
+    names[0] = "no weight of this engine";
+    CHECK_EQ(missing_with(&b, names, 1, &none), 0);
+    names[0] = NULL;
+    CHECK_EQ(sinter_engine_weights_missing(b.engine, names, 1, note, &none, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_engine_weights_missing(NULL, NULL, 0, note, &none, &error), SINTER_INVALID_ARG);
+    sinter_buffer slim = { 0 };
+    sinter_engine *stripped = NULL;
+    CHECK_EQ(sinter_engine_strip(b.engine, &slim, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_load_memory(slim.data, slim.size, NULL, &stripped, &error), SINTER_OK);
+    none = (bench){ 0 };
+    CHECK_EQ(sinter_engine_weights_missing(stripped, NULL, 0, note, &none, &error), SINTER_OK);
+    CHECK_EQ(none.count, b.count);
+    sinter_engine_release(stripped);
+    sinter_buffer_free(&slim);
+    close_bench(&b);
+}
+
 static void some_by_name(void)
 {
     bench b;
@@ -269,6 +313,6 @@ static void stripped(void)
 }
 
 static const test tests[] = {
-    T(samples), T(some_by_name), T(refusals), T(narrow_and_wide), T(stripped), { 0 },
+    T(samples), T(some_by_name), T(missing_by_name), T(refusals), T(narrow_and_wide), T(stripped), { 0 },
 };
 TEST_MAIN(tests)

@@ -335,6 +335,7 @@ class INetworkDefinition : public detail::reporter {
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
         IPluginV2Layer *const layer = add<IPluginV2Layer>([&] {
+            if (auto *shipped = dynamic_cast<detail::shipped_plugin *>(&plugin)) return call_shipped(*shipped, inputs, count);
             std::string bytes(plugin.getSerializationSize(), '\0');
             plugin.serialize(&bytes[0]);
             return call_plugin(plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace(), inputs,
@@ -349,6 +350,7 @@ class INetworkDefinition : public detail::reporter {
         IPluginV3Layer *const layer = add<IPluginV3Layer>([&] {
             needs_batch_axis("addPluginV3");
             if (shapes) throw sinter::error(SINTER_UNSUPPORTED, "plugins take no shape inputs: give them as inputs");
+            if (auto *shipped = dynamic_cast<detail::shipped_plugin *>(&plugin)) return call_shipped(*shipped, inputs, count);
             auto *core = static_cast<IPluginV3OneCore *>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
             auto *build = static_cast<IPluginV3OneBuild *>(plugin.getCapabilityInterface(PluginCapabilityType::kBUILD));
             if (!core || !build)
@@ -377,6 +379,11 @@ class INetworkDefinition : public detail::reporter {
     ILayer *getLayer(int32_t i) const noexcept
     {
         return self().wrap(sinter_network_layer(net_.get(), static_cast<uint32_t>(i)));
+    }
+    /* ITensor::isShapeTensor(). */
+    bool is_shape_tensor(sinter_network_tensor *t) const noexcept
+    {
+        return guard(false, [&] { return shape_tensors().count(t) != 0; });
     }
     int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_network_input_count(net_.get())); }
     ITensor *getInput(int32_t i) const noexcept
@@ -492,7 +499,7 @@ class INetworkDefinition : public detail::reporter {
         if (!c) return nullptr;
         auto &made = tensors_[c];
         const bool is_strong = getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
-        if (!made) made = std::make_unique<ITensor>(c, logger_, hidden_, is_strong);
+        if (!made) made = std::make_unique<ITensor>(this, c, logger_, hidden_, is_strong);
         return made.get();
     }
     ILayer *wrap(sinter_layer *c);
@@ -616,6 +623,84 @@ class INetworkDefinition : public detail::reporter {
         return sinter::call(sinter_add_plugin, net_.get(), name, version, space, list.data(),
                             static_cast<uint32_t>(count), static_cast<uint32_t>(outputs), &field, 1u);
     }
+    /* A plugin that upstream ships is an operator of sinter, whose attributes are the fields. Weights are inputs. */
+    sinter::layer call_shipped(detail::shipped_plugin const &plugin, ITensor *const *inputs, int32_t count)
+    {
+        const auto is_weights = [&](PluginField const &f) {
+            for (detail::shipped_field const &known : plugin.kind().fields)
+                if (!std::strcmp(known.name, f.name)) return known.count == 0;
+            return false;
+        };
+        PluginFieldCollection const &all = plugin.values();
+        std::vector<PluginField> const fields(all.fields, all.fields + all.nbFields);
+        std::vector<sinter_network_tensor *> list;
+        for (sinter::edge const &e : edges(inputs, count)) list.push_back(e.get());
+        for (PluginField const &f : fields) {
+            if (!is_weights(f)) continue;
+            sinter::tensor w(SINTER_DTYPE_F32, { f.length });
+            std::memcpy(w.data(), f.data, w.size_bytes());
+            list.push_back(net_.add_constant(w, 0u).output(0).get());
+        }
+        sinter::layer made =
+            sinter::call(sinter_add_op, net_.get(), "TRT", plugin.kind().name, int64_t(0), list.data(),
+                         static_cast<uint32_t>(list.size()), static_cast<uint32_t>(plugin.kind().outputs));
+        for (PluginField const &f : fields) {
+            auto const *const ints = static_cast<int32_t const *>(f.data);
+            if (is_weights(f)) continue;
+            if (f.type == PluginFieldType::kFLOAT32) made.set(f.name, *static_cast<float const *>(f.data));
+            else if (f.length == 1) made.set(f.name, *ints);
+            else made.set(f.name, sinter::dims(ints, ints + f.length));
+        }
+        return made;
+    }
+    /* The inputs of a layer, or of ONNX's operator, whose values are sizes. */
+    static std::vector<uint32_t> places_of_sizes(sinter_layer *layer, bool &ends)
+    {
+        char const *domain = "", *type = "";
+        const sinter_layer_kind kind = sinter_layer_get_kind(layer);
+        int64_t version = 0;
+        if (kind == SINTER_LAYER_OP) (void)sinter_layer_operator(layer, &domain, &type, &version);
+        const std::string word = type;
+        ends = kind == SINTER_LAYER_SHAPE || kind == SINTER_LAYER_CONSTANT || word == "Shape" || word == "Size";
+        switch (kind) {
+        case SINTER_LAYER_SHUFFLE:
+        case SINTER_LAYER_RESIZE:
+        case SINTER_LAYER_LOOP_OUTPUT: return { 1 };
+        case SINTER_LAYER_SLICE: return { 1, 2, 3 };
+        case SINTER_LAYER_FILL:
+        case SINTER_LAYER_TRIP_LIMIT: return { 0 };
+        default: break;
+        }
+        if (word == "Reshape" || word == "Expand" || word == "Tile" || word == "Pad") return { 1 };
+        if (word == "Resize") return { 3 };
+        if (word == "Slice") return { 1, 2, 4 };
+        if (word == "ConstantOfShape") return { 0 };
+        if (word == "Range") return { 0, 1, 2 };
+        return {};
+    }
+    std::set<sinter_network_tensor *> shape_tensors() const
+    {
+        std::set<sinter_network_tensor *> found;
+        for (uint32_t i = sinter_network_layer_count(net_.get()); i--;) {
+            sinter_layer *const layer = sinter_network_layer(net_.get(), i);
+            bool ends, is_sized = false;
+            std::vector<uint32_t> places = places_of_sizes(layer, ends);
+            if (ends) continue;
+            for (uint32_t k = 0; k < sinter_layer_output_count(layer); k++)
+                is_sized |= found.count(sinter_layer_output(layer, k)) != 0;
+            if (is_sized) {
+                places.clear();
+                for (uint32_t k = 0; k < sinter_layer_input_count(layer); k++) places.push_back(k);
+            }
+            for (const uint32_t k : places) {
+                sinter_network_tensor *const in = sinter_layer_input(layer, k);
+                if (!in) continue;
+                const sinter_network_shape s = sinter::edge(in).shape();
+                if (s.rank < 2 && (s.dtype == SINTER_DTYPE_I32 || s.dtype == SINTER_DTYPE_I64)) found.insert(in);
+            }
+        }
+        return found;
+    }
     IBuilder &builder_;
     NetworkDefinitionCreationFlags flags_;
     sinter::plugins plugins_;
@@ -634,6 +719,7 @@ class INetworkDefinition : public detail::reporter {
     std::map<sinter_conditional *, std::unique_ptr<IIfConditional>> conditionals_;
 };
 
+inline bool ITensor::isShapeTensor() const noexcept { return network_->is_shape_tensor(c_); }
 inline int32_t ILayer::hidden() const noexcept { return network_->hidden(); }
 inline void IResizeLayer::setOutputDimensions(Dims const &dims) noexcept
 {

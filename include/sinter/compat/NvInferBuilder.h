@@ -320,7 +320,7 @@ class IBuilderConfig {
     bool uses_dla_ = false;
 };
 
-class IBuilder : public detail::reporter {
+class IBuilder : public detail::reporter, public detail::threaded {
   public:
     explicit IBuilder(ILogger &logger) : reporter(&logger) { detail::last_logger() = &logger; }
     /* version is TensorRT's of which the program is: before 10, a network has an implicit batch unless a flag says
@@ -357,8 +357,6 @@ class IBuilder : public detail::reporter {
     {
         say(ILogger::Severity::kWARNING, "setGpuAllocator changes nothing while building: memory is the library's");
     }
-    bool setMaxThreads(int32_t) noexcept { return true; }
-    int32_t getMaxThreads() const noexcept { return 1; }
     void reset() noexcept {}
     IPluginRegistry &getPluginRegistry() noexcept { return *::getPluginRegistry(); }
     bool isNetworkSupported(INetworkDefinition const &network, IBuilderConfig const &config) const noexcept

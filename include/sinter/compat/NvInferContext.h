@@ -108,7 +108,7 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
         }
         return made;
     }
-    /* How many inputs have no shape, or lack values that decide one; their names. */
+    /* How many inputs have no shape, or lack values that decide one; their names. -1: sizes contradict each other. */
     int32_t inferShapes(int32_t room, char const **names) const noexcept
     {
         return guard(-1, [&] {
@@ -118,6 +118,8 @@ class IExecutionContext : public detail::reporter, public detail::context_bindin
                 if (count < room && names) names[count] = io.name.c_str();
                 count++;
             }
+            for (sinter::io const &io : engine_->io())
+                if (count == 0 && !io.is_input) (void)shaped().output_shape(io.name);
             return count;
         });
     }

@@ -79,8 +79,9 @@ class IIfConditional;
 class ITensor : public detail::reporter {
   public:
     /* hidden: 1 where the network has an implicit batch, which is axis 0 of the tensor. */
-    ITensor(sinter_network_tensor *c, ILogger *logger, int32_t hidden, bool is_strongly_typed)
-        : reporter(logger), c_(c), hidden_(hidden), is_strongly_typed_(is_strongly_typed)
+    ITensor(INetworkDefinition *network, sinter_network_tensor *c, ILogger *logger, int32_t hidden,
+            bool is_strongly_typed)
+        : reporter(logger), network_(network), c_(c), hidden_(hidden), is_strongly_typed_(is_strongly_typed)
     {
     }
     void setName(char const *name) noexcept
@@ -125,7 +126,8 @@ class ITensor : public detail::reporter {
     }
     bool isNetworkInput() const noexcept { return sinter_network_tensor_is_input(c_); }
     bool isNetworkOutput() const noexcept { return sinter_network_tensor_is_output(c_); }
-    bool isShapeTensor() const noexcept { return false; }
+    /* Are sizes computed from its values? It has integers, and no axis or one. */
+    inline bool isShapeTensor() const noexcept;
     bool isExecutionTensor() const noexcept { return true; }
     void setDimensionName(int32_t axis, char const *name) noexcept
     {
@@ -176,6 +178,7 @@ class ITensor : public detail::reporter {
     bool is_quantized() const { return is_quantized_; }
 
   private:
+    INetworkDefinition *network_;
     sinter_network_tensor *c_;
     int32_t hidden_;
     bool is_strongly_typed_, is_quantized_ = false;
@@ -728,14 +731,15 @@ private:
     }
     Permutation second_;
     bool has_second_ = false;)
-/* A clone of the plugin that the network was given. */
-#define PLUGIN_CLASS(Name, Plugin)                                                                   \
+/* With a clone of the plugin that the network was given. */
+#define PLUGIN_CLASS(Name, Plugin, Type)                                                             \
     LAYER_CLASS(Name,                                                                                \
+        LayerType getType() const noexcept override { return LayerType::Type; }                      \
         Plugin &getPlugin() noexcept { return *plugin_; }                                            \
         void keep(std::shared_ptr<Plugin> plugin) { plugin_ = std::move(plugin); }                   \
         private: std::shared_ptr<Plugin> plugin_;)
-PLUGIN_CLASS(IPluginV2Layer, IPluginV2)
-PLUGIN_CLASS(IPluginV3Layer, IPluginV3)
+PLUGIN_CLASS(IPluginV2Layer, IPluginV2, kPLUGIN_V2)
+PLUGIN_CLASS(IPluginV3Layer, IPluginV3, kPLUGIN_V3)
 LAYER_CLASS(ILoopBoundaryLayer, inline ILoop *getLoop() const noexcept;)
 LAYER_CLASS(IIfConditionalBoundaryLayer, inline IIfConditional *getConditional() const noexcept;)
 DERIVED_CLASS(ITripLimitLayer, ILoopBoundaryLayer,

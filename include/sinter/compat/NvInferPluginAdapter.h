@@ -10,6 +10,7 @@
 #endif
 
 #include "NvInferPluginInstances.h"
+#include "NvInferPluginShipped.h"
 
 #include <deque>
 #include <map>
@@ -96,85 +97,6 @@ class expressions : public IExprBuilder {
     sinter_plugin_shapes *s_;
     std::deque<one> made_;
 };
-
-/* Fields as a creator takes them, with memory of their own. */
-class field_list {
-  public:
-    void add(std::string const &name, PluginFieldType type, void const *data, size_t size, int32_t length)
-    {
-        names_.push_back(name);
-        bytes_.emplace_back(static_cast<char const *>(data), size);
-        fields_.emplace_back(names_.back().c_str(), bytes_.back().data(), type, length);
-    }
-    template <class T> void numbers(std::string const &name, PluginFieldType type, sinter_plugin_field const &f)
-    {
-        const bool is_real = f.type == SINTER_PLUGIN_REAL || f.type == SINTER_PLUGIN_REALS;
-        std::vector<T> values;
-        for (uint64_t i = 0; i < f.count; i++)
-            values.push_back(is_real ? static_cast<T>(static_cast<double const *>(f.data)[i])
-                                     : static_cast<T>(static_cast<int64_t const *>(f.data)[i]));
-        add(name, type, values.data(), values.size() * sizeof(T), static_cast<int32_t>(f.count));
-    }
-    PluginFieldCollection get()
-    {
-        PluginFieldCollection made;
-        made.nbFields = static_cast<int32_t>(fields_.size());
-        made.fields = fields_.data();
-        return made;
-    }
-
-  private:
-    std::deque<std::string> names_, bytes_;
-    std::vector<PluginField> fields_;
-};
-
-inline size_t size_of(PluginFieldType type)
-{
-    switch (type) {
-    case PluginFieldType::kFLOAT64:
-    case PluginFieldType::kINT64: return 8;
-    case PluginFieldType::kFLOAT32:
-    case PluginFieldType::kINT32: return 4;
-    case PluginFieldType::kFLOAT16:
-    case PluginFieldType::kINT16:
-    case PluginFieldType::kBF16: return 2;
-    case PluginFieldType::kDIMS: return sizeof(Dims);
-    default: return 1;
-    }
-}
-inline void put(std::string &to, void const *data, size_t size) { to.append(static_cast<char const *>(data), size); }
-/* Fields of a plugin of version 3 as bytes: for each its type, its length, its name and its data. */
-inline std::string to_bytes(PluginFieldCollection const *fc)
-{
-    std::string made;
-    for (int32_t i = 0; fc && i < fc->nbFields; i++) {
-        PluginField const &f = fc->fields[i];
-        const std::string name = f.name ? f.name : "";
-        const uint32_t head[3] = { static_cast<uint32_t>(f.type), static_cast<uint32_t>(f.length),
-                                   static_cast<uint32_t>(name.size()) };
-        put(made, head, sizeof head);
-        made += name;
-        put(made, f.data, static_cast<size_t>(f.length) * size_of(f.type));
-    }
-    return made;
-}
-inline void from_bytes(char const *at, size_t size, field_list &to)
-{
-    const char *const end = at + size;
-    while (at != end) {
-        uint32_t head[3];
-        if (static_cast<size_t>(end - at) < sizeof head)
-            throw sinter::error(SINTER_INVALID_MODEL, "fields are cut off");
-        std::memcpy(head, at, sizeof head);
-        at += sizeof head;
-        const auto type = static_cast<PluginFieldType>(head[0]);
-        const uint64_t data = static_cast<uint64_t>(head[1]) * size_of(type);
-        if (head[2] > static_cast<uint64_t>(end - at) || data > static_cast<uint64_t>(end - at) - head[2])
-            throw sinter::error(SINTER_INVALID_MODEL, "fields are cut off");
-        to.add(std::string(at, head[2]), type, at + head[2], static_cast<size_t>(data), static_cast<int32_t>(head[1]));
-        at += head[2] + data;
-    }
-}
 
 /* A creator as a sinter_plugin. */
 class adapter {
@@ -462,11 +384,19 @@ class adapter {
 
 } // namespace detail
 
-/* All creators of the process. Creators are registered before networks are made and engines are loaded that use them.
- */
+/* All creators of the process: those that were registered, and those of the plugins that upstream ships. Creators are
+ * registered before networks are made and engines are loaded that use them. */
 class IPluginRegistry {
   public:
     using PluginLibraryHandle = void *;
+    IPluginRegistry() { detail::ship(shipped_, ""); }
+    /* Gives the shipped creators in another namespace, too: initLibNvInferPlugins. */
+    void ship(std::string const &space)
+    {
+        const bool is_there = std::any_of(shipped_.begin(), shipped_.end(),
+                                          [&](detail::shipped_creator const &s) { return s.space == space; });
+        if (!is_there) detail::ship(shipped_, space);
+    }
     bool registerCreator(IPluginCreatorInterface &creator, AsciiChar const *space) noexcept
     {
         const auto done = sinter::attempt([&] {
@@ -495,7 +425,10 @@ class IPluginRegistry {
                                         AsciiChar const *space = "") noexcept
     {
         detail::adapter const *found = find(name, version, space);
-        return found ? found->creator() : nullptr;
+        if (found) return found->creator();
+        for (detail::shipped_creator const &s : shipped_)
+            if (s.name == name && s.version == version && s.space == (space ? space : "")) return s.creator.get();
+        return nullptr;
     }
     IPluginCreator *getPluginCreator(AsciiChar const *name, AsciiChar const *version,
                                      AsciiChar const *space = "") noexcept
@@ -506,14 +439,18 @@ class IPluginRegistry {
     {
         listed_.clear();
         for (auto const &a : adapters_) listed_.push_back(a->creator());
+        for (detail::shipped_creator const &s : shipped_)
+            if (!find(s.name.c_str(), s.version.c_str(), s.space.c_str())) listed_.push_back(s.creator.get());
         *count = static_cast<int32_t>(listed_.size());
         return listed_.data();
     }
     IPluginCreator *const *getPluginCreatorList(int32_t *count) const noexcept
     {
         listed_v2_.clear();
-        for (auto const &a : adapters_)
-            if (auto *v2 = dynamic_cast<IPluginCreator *>(a->creator())) listed_v2_.push_back(v2);
+        int32_t all = 0;
+        IPluginCreatorInterface *const *const list = getAllCreators(&all);
+        for (int32_t i = 0; i < all; i++)
+            if (auto *v2 = dynamic_cast<IPluginCreator *>(list[i])) listed_v2_.push_back(v2);
         *count = static_cast<int32_t>(listed_v2_.size());
         return listed_v2_.data();
     }
@@ -618,6 +555,7 @@ class IPluginRegistry {
         return nullptr;
     }
     std::vector<std::unique_ptr<detail::adapter>> adapters_, retired_;
+    std::vector<detail::shipped_creator> shipped_;
     std::deque<std::string> libraries_;
     sinter::standard::optional<sinter::environment> env_;
     std::shared_ptr<sinter_plugins> plugins_;

@@ -8,7 +8,7 @@
 namespace nvinfer1 {
 
 /* Other weights for an engine. Contexts of it take them at their next run. */
-class IRefitter : public detail::reporter {
+class IRefitter : public detail::reporter, public detail::threaded {
   public:
     IRefitter(ICudaEngine &engine, ILogger &logger) : reporter(&logger), engine_(engine) {}
     bool setNamedWeights(char const *name, Weights weights) noexcept
@@ -63,7 +63,8 @@ class IRefitter : public detail::reporter {
         });
     }
     int32_t getAllWeights(int32_t room, char const **names) noexcept { return list(room, names, false); }
-    /* Names that have no new value yet: of a stripped engine all are needed. */
+    /* Names that a refit wants beside those that were given: of a stripped engine all, else what is in one weight of
+     * the engine with one that was given. */
     int32_t getMissingWeights(int32_t room, char const **names) noexcept { return list(room, names, true); }
     bool refitCudaEngine() noexcept
     {
@@ -82,8 +83,6 @@ class IRefitter : public detail::reporter {
     /* Weights are compared in any case. */
     void setWeightsValidation(bool) noexcept {}
     bool getWeightsValidation() const noexcept { return true; }
-    bool setMaxThreads(int32_t) noexcept { return true; }
-    int32_t getMaxThreads() const noexcept { return 1; }
     /* Ranges are of the build: no tensor of an engine has one that could change. */
     int32_t getTensorsWithDynamicRange(int32_t, char const **) const noexcept { return 0; }
     bool setDynamicRange(char const *, float, float) noexcept
@@ -107,11 +106,14 @@ class IRefitter : public detail::reporter {
     {
         return guard(0, [&] {
             if (known_.empty()) known_ = engine_.engine().weights();
+            std::vector<char const *> given;
+            for (auto const &w : weights_) given.push_back(w.first.c_str());
+            std::set<std::string> needed;
+            if (missing && model_.empty())
+                for (sinter::weight const &w : engine_.engine().missing_weights(given)) needed.insert(w.name);
             int32_t count = 0;
             for (sinter::weight const &w : known_) {
-                const bool is_needed =
-                    engine_.engine().is_stripped() && model_.empty() && !weights_.count(w.name);
-                if (missing ? !is_needed : w.is_fixed) continue;
+                if (missing ? !needed.count(w.name) : w.is_fixed) continue;
                 if (count < room && names) names[count] = w.name.c_str();
                 count++;
             }

@@ -512,7 +512,7 @@ class IEngineInspector : public detail::reporter {
 };
 inline IEngineInspector *ICudaEngine::createEngineInspector() const noexcept { return new IEngineInspector(this); }
 
-class IRuntime : public detail::reporter {
+class IRuntime : public detail::reporter, public detail::threaded {
   public:
     explicit IRuntime(ILogger &logger) : reporter(&logger) { detail::last_logger() = &logger; }
     ICudaEngine *deserializeCudaEngine(void const *blob, size_t size) noexcept
@@ -544,8 +544,6 @@ class IRuntime : public detail::reporter {
     void setDLACore(int32_t) noexcept {}
     int32_t getDLACore() const noexcept { return -1; }
     int32_t getNbDLACores() const noexcept { return 0; }
-    bool setMaxThreads(int32_t) noexcept { return true; }
-    int32_t getMaxThreads() const noexcept { return 1; }
     void setGpuAllocator(IGpuAllocator *) noexcept
     {
         say(ILogger::Severity::kWARNING, "setGpuAllocator changes nothing on the CPU: memory is the library's");

@@ -422,6 +422,19 @@ class IHostMemory {
 };
 
 namespace detail {
+/* How many threads a program permits is kept: how many work is the library's choice. */
+class threaded {
+  public:
+    bool setMaxThreads(int32_t count) noexcept
+    {
+        if (count >= 1) threads_ = count;
+        return count >= 1;
+    }
+    int32_t getMaxThreads() const noexcept { return threads_; }
+
+  private:
+    int32_t threads_ = 1;
+};
 class plan : public IHostMemory {
   public:
     explicit plan(sinter::buffer &&bytes) : bytes_(std::move(bytes)) {}
@@ -459,7 +472,17 @@ class IGpuAllocator : public IVersionedInterface {
     }
     virtual bool deallocateAsync(void *memory, cudaStream_t) { return deallocate(memory); }
 };
-class IGpuAsyncAllocator : public IGpuAllocator {};
+/* A program gives the calls with a stream; those without one are made of them. */
+class IGpuAsyncAllocator : public IGpuAllocator {
+  public:
+    void *allocateAsync(uint64_t size, uint64_t alignment, AllocatorFlags flags, cudaStream_t stream) override = 0;
+    bool deallocateAsync(void *memory, cudaStream_t stream) override = 0;
+    void *allocate(uint64_t size, uint64_t alignment, AllocatorFlags flags) override
+    {
+        return allocateAsync(size, alignment, flags, nullptr);
+    }
+    bool deallocate(void *memory) override { return deallocateAsync(memory, nullptr); }
+};
 
 /* Bytes of an engine from the program. */
 class IStreamReader : public IVersionedInterface {

@@ -88,10 +88,11 @@ class Refitter(Managed, Reporter):
         return [w.name for w in self.engine._engine.weights() if not w.is_fixed]
 
     def get_missing_weights(self):
-        """Of an engine without weights: those that were not given yet."""
-        if self._model is not None or not self.engine._is_stripped:
+        """Those that refit_cuda_engine wants beside the ones that were given: all of an engine without weights, else what is in one weight
+        of the engine with one that was given."""
+        if self._model is not None:
             return []
-        return [w.name for w in self.engine._engine.weights() if w.name not in self._weights]
+        return [w.name for w in self.engine._engine.missing_weights(self._weights)]
 
     def get_all(self):
         """(layers, roles), as set_weights takes them. Names that do not end in a role stand as they are, with WeightsRole.ANY."""

@@ -78,7 +78,7 @@ class IPluginRegistry(Managed, Reporter):
 
     def __init__(self):
         self._creators, self._resources, self.error_recorder, self.parent_search_enabled = {}, {}, None, True
-        self._libraries, self._ours, self._seen = [], None, set()
+        self._libraries, self._ours, self._seen = [], {}, set()
 
     @staticmethod
     def _key(creator, namespace):
@@ -102,6 +102,12 @@ class IPluginRegistry(Managed, Reporter):
         key = type, str(version), plugin_namespace or ""
         return self._creators.get(key) or self._shipped().get(key)
 
+    def _ship(self, space):
+        """Gives the plugins that TensorRT ships in another namespace, too."""
+        if not any(key[2] == space for key in self._shipped()):
+            from ._shipped import creators
+            self._ours.update(creators(space))
+
     def _look(self):
         """Libraries that scripts opened by themselves are used as those of load_library are."""
         for path in loaded_libraries(self._seen):
@@ -109,9 +115,9 @@ class IPluginRegistry(Managed, Reporter):
                 self._libraries.append(path)
 
     def _shipped(self):
-        if self._ours is None:
+        if not self._ours:
             from ._shipped import creators
-            self._ours = creators()
+            self._ours = creators("")
         return self._ours
 
     def load_library(self, plugin_path):
@@ -154,5 +160,6 @@ def get_builder_plugin_registry(capability=None):
 
 
 def init_libnvinfer_plugins(logger, namespace):
-    """True: the plugins that are shipped (_shipped.py) are part of the library."""
+    """True: the registry has the plugins that are shipped (_shipped.py) in the namespace "" from the beginning."""
+    _registry._ship(namespace or "")
     return True

@@ -564,7 +564,7 @@ class IExecutionContext(Managed, Reporter):
         if io.is_input:
             return shapes.get(io.name, io.shape)
         found = self._infer(shapes)[io.name]
-        if -1 in found and not self.infer_shapes():
+        if -1 in found and not self._missing():
             context = self._with_shapes()
             for name in self.engine._shape_inputs:
                 context.set_input(name, self._host_tensor(name, shapes))
@@ -586,7 +586,17 @@ class IExecutionContext(Managed, Reporter):
         return Dims(strides if layout is None else layout.strides(strides))
 
     def infer_shapes(self):
-        """The names of inputs whose shape or address is missing: [] where nothing is."""
+        """The names of inputs whose shape or address is missing: [] where nothing is. A RuntimeError: sizes contradict each other."""
+        missing = self._missing()
+        try:
+            context = self._with_shapes() if not missing and not self.engine._shape_inputs else None
+            for io in self.engine._engine.outputs if context is not None else ():
+                context.output_shape(io.name)
+        except Error as e:
+            raise RuntimeError(f"infer_shapes error code: -1: {e}") from e
+        return missing
+
+    def _missing(self):
         known = self._input_shapes()
         return [io.name for io in self.engine._engine.inputs if io.name not in known or
                 io.name in self.engine._shape_inputs and not self._addresses.get(io.name)]

@@ -41,11 +41,11 @@ class ShippedPlugin(IPluginV2DynamicExt):
 
 class ShippedCreator:
     """Makes plugins of one kind."""
-    plugin_namespace, tensorrt_version = "", 0
+    tensorrt_version = 0
 
-    def __init__(self, kind, version):
+    def __init__(self, kind, version, space):
         from ._registry import PluginField, PluginFieldCollection_
-        self.name, self.plugin_version, self.kinds = kind, version, ROWS[kind][2].split()
+        self.name, self.plugin_version, self.plugin_namespace, self.kinds = kind, version, space, ROWS[kind][2].split()
         types = {"]": PluginFieldType.FLOAT32, ".": PluginFieldType.FLOAT32}
         self.field_names = PluginFieldCollection_(PluginField(k.rstrip("[].:"), None, types.get(k[-1], PluginFieldType.INT32))
                                                   for k in self.kinds)
@@ -68,11 +68,13 @@ class ShippedCreator:
                 values[field.name] = [int(v) for v in data]
             else:
                 values[field.name] = float(data[0]) if kinds[field.name] == "." else int(data[0])
-        return ShippedPlugin(self.name, self.plugin_version, values)
+        made = ShippedPlugin(self.name, self.plugin_version, values)
+        made.plugin_namespace = self.plugin_namespace
+        return made
 
     def deserialize_plugin(self, name, serialized_plugin):
         raise NotImplementedError(f"an engine has no plugin '{self.name}': it is an operator")
 
 
-def creators():
-    return {(kind, version, ""): ShippedCreator(kind, version) for kind, row in ROWS.items() for version in row[0]}
+def creators(space):
+    return {(kind, version, space): ShippedCreator(kind, version, space) for kind, row in ROWS.items() for version in row[0]}

@@ -26,6 +26,7 @@ namespace sinter_host_cuda {
 struct state {
     std::mutex lock;
     std::map<std::uintptr_t, std::size_t> blocks; /* of the device, by address */
+    std::map<std::uintptr_t, std::size_t> pinned; /* of the host */
     cudaError_t last = cudaSuccess;
 };
 inline state &shared()
@@ -46,18 +47,18 @@ inline cudaError_t allocate(void **out, std::size_t size, bool is_device)
     if (size > SIZE_MAX - 255) return say(cudaErrorMemoryAllocation);
     *out = ::aligned_alloc(256, (size + 255) / 256 * 256);
     if (!*out) return say(cudaErrorMemoryAllocation);
-    if (!is_device) return cudaSuccess;
-    std::memset(*out, 0xCD, size);
+    if (is_device) std::memset(*out, 0xCD, size);
     const std::lock_guard<std::mutex> held(shared().lock);
-    shared().blocks[reinterpret_cast<std::uintptr_t>(*out)] = size;
+    (is_device ? shared().blocks : shared().pinned)[reinterpret_cast<std::uintptr_t>(*out)] = size;
     return cudaSuccess;
 }
-inline cudaError_t release(void *p)
+inline cudaError_t release(void *p, bool is_device)
 {
     if (!p) return cudaSuccess;
     {
         const std::lock_guard<std::mutex> held(shared().lock);
-        if (!shared().blocks.erase(reinterpret_cast<std::uintptr_t>(p))) return say(cudaErrorInvalidValue);
+        auto &blocks = is_device ? shared().blocks : shared().pinned;
+        if (!blocks.erase(reinterpret_cast<std::uintptr_t>(p))) return say(cudaErrorInvalidValue);
     }
     std::free(p);
     return cudaSuccess;
@@ -80,6 +81,13 @@ class lent {
   private:
     std::size_t before_;
 };
+inline bool lies_in(std::map<std::uintptr_t, std::size_t> const &blocks, std::uintptr_t at, std::size_t size)
+{
+    auto next = blocks.upper_bound(at);
+    if (next == blocks.begin()) return false;
+    const auto &block = *--next;
+    return at - block.first <= block.second && size <= block.second - (at - block.first);
+}
 /* Does [p, p + size) lie in one block of the device? */
 inline bool holds(const void *p, std::size_t size)
 {
@@ -88,10 +96,12 @@ inline bool holds(const void *p, std::size_t size)
         if (at >= block.first && at - block.first <= block.second && size <= block.second - (at - block.first))
             return true;
     const std::lock_guard<std::mutex> held(shared().lock);
-    auto next = shared().blocks.upper_bound(at);
-    if (next == shared().blocks.begin()) return false;
-    const auto &block = *--next;
-    return at - block.first <= block.second && size <= block.second - (at - block.first);
+    return lies_in(shared().blocks, at, size);
+}
+inline bool is_pinned(const void *p)
+{
+    const std::lock_guard<std::mutex> held(shared().lock);
+    return lies_in(shared().pinned, reinterpret_cast<std::uintptr_t>(p), 1);
 }
 inline cudaError_t copy(void *to, const void *from, std::size_t size, cudaMemcpyKind kind)
 {
@@ -128,7 +138,7 @@ template <class T> inline cudaError_t cudaMallocAsync(T **out, std::size_t size,
 {
     return cudaMalloc(out, size);
 }
-inline cudaError_t cudaFree(void *p) { return sinter_host_cuda::release(p); }
+inline cudaError_t cudaFree(void *p) { return sinter_host_cuda::release(p, true); }
 inline cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
 template <class T> inline cudaError_t cudaMallocHost(T **out, std::size_t size, unsigned = 0)
 {
@@ -138,10 +148,14 @@ template <class T> inline cudaError_t cudaHostAlloc(T **out, std::size_t size, u
 {
     return cudaMallocHost(out, size);
 }
-inline cudaError_t cudaFreeHost(void *p)
+inline cudaError_t cudaFreeHost(void *p) { return sinter_host_cuda::release(p, false); }
+/* Rows begin a multiple of 256 bytes apart. */
+template <class T>
+inline cudaError_t cudaMallocPitch(T **out, std::size_t *pitch, std::size_t width, std::size_t height)
 {
-    std::free(p);
-    return cudaSuccess;
+    *pitch = (width + 255) / 256 * 256;
+    if (height && *pitch > SIZE_MAX / height) return sinter_host_cuda::say(cudaErrorMemoryAllocation);
+    return cudaMalloc(out, *pitch * height);
 }
 inline cudaError_t cudaHostGetDevicePointer(void **out, void *p, unsigned)
 {
@@ -152,9 +166,10 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const vo
 {
     const bool is_device = sinter_host_cuda::holds(p, 1);
     void *const at = const_cast<void *>(p);
-    out->type = is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
-    out->device = is_device ? 0 : -1;
-    out->devicePointer = is_device ? at : nullptr;
+    const bool is_pinned = !is_device && sinter_host_cuda::is_pinned(p);
+    out->type = is_device ? cudaMemoryTypeDevice : is_pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    out->device = is_device || is_pinned ? 0 : -1;
+    out->devicePointer = is_device || is_pinned ? at : nullptr;
     out->hostPointer = at;
     return cudaSuccess;
 }
@@ -208,6 +223,20 @@ inline cudaError_t cudaMemset(void *p, int value, std::size_t size)
 inline cudaError_t cudaMemsetAsync(void *p, int value, std::size_t size, cudaStream_t stream = nullptr)
 {
     return sinter_host_cuda::enqueue(stream, [=] { return cudaMemset(p, value, size); });
+}
+inline cudaError_t cudaMemset2D(void *p, std::size_t pitch, int value, std::size_t width, std::size_t height)
+{
+    if (width > pitch) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    for (std::size_t i = 0; i < height; i++) {
+        const cudaError_t e = cudaMemset(static_cast<char *>(p) + i * pitch, value, width);
+        if (e != cudaSuccess) return e;
+    }
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemset2DAsync(void *p, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                                     cudaStream_t stream = nullptr)
+{
+    return sinter_host_cuda::enqueue(stream, [=] { return cudaMemset2D(p, pitch, value, width, height); });
 }
 inline cudaError_t cudaMemGetInfo(std::size_t *free_bytes, std::size_t *total)
 {
@@ -263,6 +292,16 @@ inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
     if (greatest) *greatest = 0;
     return cudaSuccess;
 }
+inline cudaError_t cudaStreamGetPriority(cudaStream_t, int *out)
+{
+    *out = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *out)
+{
+    *out = cudaStreamDefault;
+    return cudaSuccess;
+}
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
     if (!stream || stream->capture) return sinter_host_cuda::say(cudaErrorStreamCaptureUnsupported);
@@ -316,6 +355,14 @@ inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, 
     if (info) info->result = cudaGraphExecUpdateSuccess;
     return cudaSuccess;
 }
+/* The call of CUDA 11. */
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, void *, cudaGraphExecUpdateResult *out)
+{
+    cudaGraphExecUpdateResultInfo info = { cudaGraphExecUpdateError };
+    const cudaError_t e = cudaGraphExecUpdate(exec, graph, &info);
+    if (out) *out = info.result;
+    return e;
+}
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     if (!graph) return sinter_host_cuda::say(cudaErrorInvalidValue);
@@ -347,7 +394,10 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
     *out = new CUevent_st();
     return cudaSuccess;
 }
-inline cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, 0); }
+inline cudaError_t cudaEventCreate(cudaEvent_t *out, unsigned flags = 0)
+{
+    return cudaEventCreateWithFlags(out, flags);
+}
 inline cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     delete event;
@@ -440,6 +490,13 @@ inline cudaError_t cudaDeviceGetLimit(std::size_t *size, cudaLimit)
     return cudaSuccess;
 }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceFlags(unsigned *out)
+{
+    *out = cudaDeviceScheduleAuto;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return sinter_host_cuda::say(cudaErrorInvalidDevice); }
+inline cudaError_t cudaDeviceDisablePeerAccess(int) { return sinter_host_cuda::say(cudaErrorInvalidDevice); }
 inline cudaError_t cudaDeviceCanAccessPeer(int *out, int, int)
 {
     *out = 0;
@@ -488,6 +545,25 @@ inline const char *cudaGetErrorName(cudaError_t e)
     default: return "cudaErrorUnknown";
     }
 }
-inline const char *cudaGetErrorString(cudaError_t e) { return e == cudaSuccess ? "no error" : cudaGetErrorName(e); }
+inline const char *cudaGetErrorString(cudaError_t e)
+{
+    switch (e) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInitializationError: return "initialization error";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorNotReady: return "device not ready";
+    case cudaErrorNotSupported: return "operation not supported";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
+    default: return "unknown error";
+    }
+}
 
 #endif
