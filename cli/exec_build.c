@@ -141,7 +141,13 @@ static bool types_check(const exec *e, exec_id id, bool is_input)
         if ((io.is_input != 0) != is_input || exec_is_mark(io.name)) continue;
         const size_t n = strcspn(at, ":");
         sinter_dtype type;
-        if (!exec_type_read(at, n, &type) || type != io.dtype) {
+        if (!exec_type_read(at, n, &type)) {
+            cli_say(LOG_ERROR,
+                    "--%s: '%.*s' of '%s', expected fp32, fp16, bf16, int32, int64, int8, uint8, bool or fp8",
+                    exec_flags[id].name, (int)n, at, io.name);
+            return false;
+        }
+        if (type != io.dtype) {
             cli_say(LOG_ERROR, "--%s: '%.*s' is refused: '%s' has type %s in the model, and keeps it",
                     exec_flags[id].name, (int)n, at, io.name, sinter_dtype_name(io.dtype));
             return false;

@@ -42,11 +42,7 @@ static bool precision_set(sinter_layer *layer, const char *value)
     sinter_error error = { 0 };
     const sinter_layer_kind kind = sinter_layer_get_kind(layer);
     const bool is_product = kind == SINTER_LAYER_CONVOLUTION || kind == SINTER_LAYER_MATRIX_MULTIPLY;
-    if (!exec_type_read(value, strlen(value), &type)) {
-        cli_say(LOG_ERROR, "--layerPrecisions: '%s' of layer '%s', expected fp32, fp16, bf16 or int8", value,
-                sinter_layer_name(layer));
-        return false;
-    }
+    if (!exec_type_read(value, strlen(value), &type)) return false; /* exec_check() has said it */
     if (!is_float(type) && !(is_product && type == SINTER_DTYPE_I8)) {
         cli_say(LOG_WARNING, "--layerPrecisions: '%s' changes nothing in layer '%s', which is no product", value,
                 sinter_layer_name(layer));

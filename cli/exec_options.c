@@ -91,6 +91,67 @@ static bool check_inference(const exec_args *x)
     return check_budget(x) && check_accuracy(x);
 }
 
+/* Numbers that have a largest value, even where the flag changes nothing. */
+static bool check_limits(const exec_args *x)
+{
+    static const struct {
+        exec_id id;
+        double most;
+    } limits[] = { { FLAG_builderOptimizationLevel, 5 },
+                   { FLAG_tilingOptimizationLevel, 3 },
+                   { FLAG_persistentCacheRatio, 1 } };
+    for (uint32_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const exec_id id = limits[i].id;
+        if (exec_number(x, id, 0) <= limits[i].most) continue;
+        cli_say(LOG_ERROR, "--%s=%s: expected 0 to %g", exec_flags[id].name, exec_text(x, id), limits[i].most);
+        return false;
+    }
+    return true;
+}
+
+/* Pairs whose values are types, of which + makes one. */
+static bool check_types(exec_id id, const char *text)
+{
+    exec_pairs pairs = { 0 };
+    bool is_good = exec_pairs_read(id, text, &pairs);
+    for (uint32_t i = 0; is_good && i < pairs.count; i++) {
+        const char *at = pairs.at[i].value;
+        for (size_t n; is_good; at += n + 1) {
+            sinter_dtype type;
+            n = strcspn(at, "+");
+            is_good = exec_type_read(at, n, &type);
+            if (!is_good)
+                cli_say(LOG_ERROR, "--%s: '%.*s' of layer '%s', expected %s", exec_flags[id].name, (int)n, at,
+                        pairs.at[i].name,
+                        id == FLAG_layerPrecisions ? "fp32, fp16, bf16 or int8"
+                                                   : "a type: fp32, fp16, bf16, int32, int64, int8, uint8 or bool");
+            if (!at[n]) break;
+        }
+    }
+    exec_pairs_free(&pairs);
+    return is_good;
+}
+
+static bool check_words(const exec_args *x)
+{
+    exec_pairs pairs = { 0 };
+    bool is_good = true;
+    for (exec_id id = FLAG_layerPrecisions; is_good && id <= FLAG_layerOutputTypes; id++)
+        if (exec_has(x, id)) is_good = check_types(id, exec_text(x, id));
+    if (!is_good || !exec_has(x, FLAG_tempfileControls)) return is_good;
+    is_good = exec_pairs_read(FLAG_tempfileControls, exec_text(x, FLAG_tempfileControls), &pairs);
+    for (uint32_t i = 0; is_good && i < pairs.count; i++) {
+        const exec_pair *p = &pairs.at[i];
+        is_good = (!strcmp(p->name, "in_memory") || !strcmp(p->name, "temporary")) &&
+                  (!strcmp(p->value, "allow") || !strcmp(p->value, "deny"));
+        if (!is_good)
+            cli_say(LOG_ERROR, "--tempfileControls: '%s:%s', expected in_memory or temporary, with allow or deny",
+                    p->name, p->value);
+    }
+    exec_pairs_free(&pairs);
+    return is_good;
+}
+
 static bool check_engine(const exec_args *x)
 {
     const bool has_model = exec_has(x, FLAG_onnx), has_engine = exec_has(x, FLAG_loadEngine);
@@ -101,8 +162,6 @@ static bool check_engine(const exec_args *x)
     if (exec_has(x, FLAG_refitFromOnnx) && !has_engine) return refuse("--refitFromOnnx needs --loadEngine");
     if (exec_has(x, FLAG_timeRefit) && !has_model && !exec_has(x, FLAG_refitFromOnnx))
         return refuse("--timeRefit needs the weights of a model: --refitFromOnnx or --onnx");
-    if (exec_number(x, FLAG_builderOptimizationLevel, 3) > 5)
-        return refuse("--builderOptimizationLevel: expected 0 to 5");
     if (exec_has(x, FLAG_errorOnTimingCacheMiss) && !exec_has(x, FLAG_timingCacheFile))
         return refuse("--errorOnTimingCacheMiss needs --timingCacheFile");
     if (exec_has(x, FLAG_workspace) && exec_has(x, FLAG_memPoolSize) &&
@@ -131,7 +190,8 @@ static bool check_loaded(const exec_args *x)
 bool exec_check(const exec *e)
 {
     const exec_args *x = &e->x;
-    return check_engine(x) && check_inference(x) && check_loaded(x) && check_devices(e);
+    return check_engine(x) && check_limits(x) && check_words(x) && check_inference(x) && check_loaded(x) &&
+           check_devices(e);
 }
 
 bool exec_skips_inference(const exec *e)

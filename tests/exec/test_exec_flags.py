@@ -447,6 +447,13 @@ def main():
         check(len(layer["TacticValue"]) == 18 and layer["Metadata"].startswith("[ONNX Layer: "), layer)
         made.update(tensor["Name"] for tensor in layer["Outputs"])
 
+    # Words that no flag has, even where the flag changes nothing.
+    for flag, text in (("--layerPrecisions=*:fp99", "'fp99' of layer '*'"), ("--layerOutputTypes=conv1:fp16+fp98", "'fp98' of layer 'conv1'"),
+                       ("--tilingOptimizationLevel=7", "expected 0 to 3"), ("--persistentCacheRatio=2", "expected 0 to 1"),
+                       ("--tempfileControls=foo:allow", "'foo:allow'"), ("--tempfileControls=in_memory:maybe", "'in_memory:maybe'"),
+                       ("--inputIOFormats=fp17:chw", "'fp17' of 'image'")):
+        bad(text, *BUILD, "--skipInference", flag)
+
     # The command line as such.
     done = run()
     check(done.status == 0 and "&&&& PASSED" in done.out and "usage:" in done.out, "no arguments")

@@ -335,7 +335,8 @@ class INetworkDefinition : public detail::reporter {
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
     {
         IPluginV2Layer *const layer = add<IPluginV2Layer>([&] {
-            if (auto *shipped = dynamic_cast<detail::shipped_plugin *>(&plugin)) return call_shipped(*shipped, inputs, count);
+            auto *const shipped = dynamic_cast<detail::shipped_plugin *>(&plugin);
+            if (shipped) return call_shipped(*shipped, inputs, count);
             std::string bytes(plugin.getSerializationSize(), '\0');
             plugin.serialize(&bytes[0]);
             return call_plugin(plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace(), inputs,
@@ -350,7 +351,8 @@ class INetworkDefinition : public detail::reporter {
         IPluginV3Layer *const layer = add<IPluginV3Layer>([&] {
             needs_batch_axis("addPluginV3");
             if (shapes) throw sinter::error(SINTER_UNSUPPORTED, "plugins take no shape inputs: give them as inputs");
-            if (auto *shipped = dynamic_cast<detail::shipped_plugin *>(&plugin)) return call_shipped(*shipped, inputs, count);
+            auto *const shipped = dynamic_cast<detail::shipped_plugin *>(&plugin);
+            if (shipped) return call_shipped(*shipped, inputs, count);
             auto *core = static_cast<IPluginV3OneCore *>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
             auto *build = static_cast<IPluginV3OneBuild *>(plugin.getCapabilityInterface(PluginCapabilityType::kBUILD));
             if (!core || !build)

@@ -16,7 +16,7 @@ __all__ = ["Benchmark", "CompiledModule", "Input", "Report", "Settings", "backen
 
 register("sinter", backend)
 _SUBMODULES = _upstream.install(_sys.modules[__name__])
-__version__ = "2.11.0"                                              # of torch_tensorrt, for scripts that look
+__version__ = _upstream.VERSION
 
 
 def install_as_tensorrt():

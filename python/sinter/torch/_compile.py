@@ -149,10 +149,14 @@ def convert_method_to_trt_engine(module, method_name="forward", inputs=None, ir=
 
 
 def save(module, file_path, output_format="exported_program", **unused):
-    """Writes a CompiledModule with its engines and its exported program to one file. Other formats are refused.
-    Errors: TypeError, ValueError, OSError."""
+    """Writes a CompiledModule with its engines and its exported program to one file. An ExportedProgram, and a ScriptModule with
+    output_format="torchscript", are written as torch writes them. Other formats are refused. Errors: TypeError, ValueError, OSError."""
+    if is_script(module) and output_format == "torchscript":
+        return torch.jit.save(module, file_path)
     if output_format != "exported_program":
         raise ValueError(f"output_format is {output_format!r}; only exported_program is written")
+    if isinstance(module, torch.export.ExportedProgram):
+        return torch.export.save(module, file_path)
     if not isinstance(module, CompiledModule):
         raise TypeError(f"a {type(module).__name__} is no compiled model: sinter.torch.compile with ir='dynamo' makes one")
     program = io.BytesIO()
@@ -167,10 +171,15 @@ def save(module, file_path, output_format="exported_program", **unused):
 
 
 def load(file_path):
-    """A CompiledModule of a file that save wrote. Its engines are loaded, not built. Errors: OSError, ValueError (no such
-    file), sinter.Incompatible (engines of another version or machine)."""
+    """A CompiledModule of a file that save wrote. Its engines are loaded, not built. Of a file of torch's, an ExportedProgram or a
+    ScriptModule. Errors: OSError, ValueError (no such file), sinter.Incompatible (engines of another version or machine)."""
     with zipfile.ZipFile(file_path) as file:
-        if "about.json" not in file.namelist():
+        names = {name.partition("/")[2] or name for name in file.namelist()}
+        if "about.json" not in names and {"archive_format", "serialized_exported_program.json"} & names:
+            return torch.export.load(file_path)
+        if "about.json" not in names and "constants.pkl" in names:
+            return torch.jit.load(file_path)
+        if "about.json" not in names:
             raise ValueError(f"'{file_path}' was not written by sinter.torch.save")
         about = json.loads(file.read("about.json"))
         if about.get("format") != FORMAT:

@@ -3,6 +3,7 @@
 install_as_tensorrt registers them under upstream's name."""
 import contextlib
 import enum
+import inspect
 import logging
 import sys
 import types
@@ -10,8 +11,9 @@ import warnings
 
 import torch
 
-from ._backend import decompositions
-from ._compile import compile, convert_exported_program_to_engine, convert_method_to_trt_engine, exported, load, save
+from ._backend import DECOMPOSITIONS, decompositions                      # noqa: F401  for _upstream_modules
+from ._compile import compile, convert_exported_program_to_engine, convert_method_to_trt_engine, device_of, exported, load, save    # noqa: F401
+from ._engine_module import WeightStreaming                               # noqa: F401
 from ._input import Input
 from ._lowering import as_int, expr_of
 from ._module import CompiledModule
@@ -24,14 +26,31 @@ DTYPES = {"uint8": torch.uint8, "u8": torch.uint8, "int8": torch.int8, "i8": tor
           "f32": torch.float32, "fp32": torch.float32, "float64": torch.float64, "double": torch.float64, "f64": torch.float64,
           "bfloat16": torch.bfloat16, "bf16": torch.bfloat16, "bool": torch.bool, "b": torch.bool, "float8": torch.float8_e4m3fn,
           "fp8": torch.float8_e4m3fn, "f8": torch.float8_e4m3fn}
-ABSENT = {"cross_compile_for_windows": "there is no runtime for Windows", "weight_streaming": "the budget of an engine is set before it has a context: "
-          "Engine.set_weight_budget", "DataLoaderCalibrator": "sinter.calibrate makes ranges", "CacheCalibrator": "sinter.calibrate makes ranges",
-          "PythonTorchTensorRTModule": "convert_method_to_trt_engine gives an engine, which sinter.load takes",
-          "TorchTensorRTModule": "convert_method_to_trt_engine gives an engine, which sinter.load takes"}
+VERSION = "2.11.0"                               # of torch_tensorrt, for scripts that look
 EngineCapability = enum.Enum("EngineCapability", "STANDARD SAFETY DLA_STANDALONE")
 DeviceType = enum.Enum("DeviceType", "UNKNOWN GPU DLA")
 memory_format = types.SimpleNamespace(linear=torch.contiguous_format, contiguous=torch.contiguous_format, channels_last=torch.channels_last)
-dtype = types.SimpleNamespace(**DTYPES)
+
+
+class DtypeNames(types.SimpleNamespace):
+    """Upstream's names of element types: torch's own."""
+
+    @staticmethod
+    def try_from(given, use_default=False):
+        """torch's type of a type of torch, of NumPy, of tensorrt, or of a name; None where there is none."""
+        if isinstance(given, torch.dtype):
+            return given
+        name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
+        return DTYPES.get(name.rpartition(".")[2].lower())
+
+    def _from(self, given, use_default=False):
+        found = self.try_from(given)
+        if found is None and not use_default:
+            raise TypeError(f"there is no element type {given!r}: {', '.join(sorted(DTYPES))}")
+        return torch.float32 if found is None else found
+
+
+dtype = DtypeNames(**DTYPES)
 ConverterPriority = enum.Enum("ConverterPriority", "STANDARD HIGH")
 SourceIR = enum.Enum("SourceIR", "NN_MODULE ACC ATEN PRIM TORCHTRT_LOWERED UNKNOWN")
 
@@ -48,8 +67,24 @@ class Device:
     def to(self, kind):
         return torch.device("cuda", self.gpu_id) if kind is torch.device else self
 
+    @classmethod
+    def _from(cls, device=None):
+        """The Device of a torch.device, of text, of a Device; None: GPU 0."""
+        return device if isinstance(device, cls) else cls(str(device) if device is not None else "cuda:0")
+
+    _from_torch_device = _from
+
+    @classmethod
+    def _current_device(cls):
+        return cls(gpu_id=torch.cuda.current_device() if torch.cuda.is_available() else 0)
+
     def __repr__(self):
         return f"Device(cuda:{self.gpu_id})"
+
+
+def device_of_any(device=None):
+    """to_torch_tensorrt_device: a Device."""
+    return Device._from(device)
 
 
 class MutableTorchTensorRTModule(torch.nn.Module):
@@ -70,10 +105,10 @@ class MutableTorchTensorRTModule(torch.nn.Module):
         if key not in self.engines:
             dynamic = None
             if self.shapes:
-                names = list(kwargs)
-                dynamic = tuple(self.shapes[0] or ()) if not names else None
-                if names:
-                    raise NotImplementedError("free sizes of arguments that are passed by keyword")
+                dynamic = tuple(self.shapes[0] or ())
+                if kwargs:
+                    names = list(inspect.signature(self.original_model.forward).parameters)
+                    dynamic = {**dict(zip(names, [None] * len(args))), **dict(zip(names, dynamic)), **dict.fromkeys(kwargs), **(self.shapes[1] or {})}
             program = torch.export.export(self.original_model, args, kwargs, dynamic_shapes=dynamic, strict=False)
             self.engines[key] = compile(program, inputs=list(args), **self.options)
         return self.engines[key]
@@ -222,8 +257,7 @@ class Upstream(types.ModuleType):
     """A module of torch_tensorrt's."""
 
     def __getattr__(self, name):
-        why = ABSENT.get(name, "docs/torch.md has what is there")
-        raise AttributeError(f"{self.__name__} has no '{name}': {why}")
+        raise AttributeError(f"{self.__name__} has no '{name}': docs/torch.md has what is there")
 
 
 def modules():
@@ -235,7 +269,7 @@ def modules():
     contexts = ("enable_cudagraphs", "enable_pre_allocated_outputs", "enable_output_allocator", "set_multi_device_safe_mode",
                 "set_cudagraphs_mode")
     levels = {"internal_errors": 0, "errors": 1, "warnings": 2, "info": 3, "debug": 4, "graphs": 5}
-    return {name: fill(name, names) for name, names in (
+    public = dict((
         ("dynamo", of_engines),
         ("dynamo.conversion", {"dynamo_tensorrt_converter": converter, "ConversionContext": object, "ConverterPriority": ConverterPriority,
                                "CompilationSettings": settings_of}),
@@ -246,7 +280,11 @@ def modules():
         ("runtime", dict({name: same_module for name in contexts}, get_cudagraphs_mode=lambda: True, get_whole_cudagraphs_mode=lambda: False)),
         ("logging", dict({name: at_level(level) for name, level in levels.items()}, Level=Level, set_reportable_log_level=set_reportable_log_level,
                          get_reportable_log_level=lambda: Level(5 - min(5, logging.getLogger(TOP).getEffectiveLevel() // 10)),
-                         log=lambda level, message: logging.getLogger(TOP).log((50, 40, 30, 20, 10, 10)[level], message))))}
+                         log=lambda level, message: logging.getLogger(TOP).log((50, 40, 30, 20, 10, 10)[level], message)))))
+    from ._upstream_modules import private
+    more = private(sys.modules[__name__])
+    every = {name: {**(more.get(name) or {}), **(public.get(name) or {})} or None for name in {**public, **more}}
+    return {name: fill(name, every[name]) for name in sorted(every)}         # a module comes before those inside it
 
 
 def fill(name, names):
@@ -257,8 +295,11 @@ def fill(name, names):
 
 def install(top):
     """Makes the names attributes of the package, and its submodules importable. Gives the submodules' names."""
+    from ._upstream_modules import top_names
     for name in ("Device", "DeviceType", "EngineCapability", "MutableTorchTensorRTModule", "dtype", "memory_format"):
         setattr(top, name, globals()[name])
+    for name, value in top_names().items():
+        setattr(top, name, value)
     top.TensorFormat, made = memory_format, modules()
     for name, module in made.items():
         sys.modules[f"{TOP}.{name}"] = module

@@ -88,6 +88,78 @@ def buffers(x):
     assert float(compiled(0 * x)) == 0
 
 
+def private_modules(model, x):
+    """Names of modules that begin with _, and of those that make graphs: what has a meaning does it, the others say what to use instead."""
+    from torch_tensorrt._enums import Platform, dtype
+    from torch_tensorrt._features import ENABLED_FEATURES
+    from torch_tensorrt.dynamo._compiler import compile as compile_program
+    from torch_tensorrt.dynamo._defaults import MIN_BLOCK_SIZE
+    from torch_tensorrt.dynamo._engine_cache import BaseEngineCache
+    from torch_tensorrt.dynamo._settings import CompilationSettings
+    from torch_tensorrt.dynamo.backend import torch_tensorrt_backend
+    from torch_tensorrt.dynamo.conversion import DYNAMO_CONVERTERS, TRTInterpreter
+    from torch_tensorrt.dynamo.conversion.impl.activation import relu
+    from torch_tensorrt.dynamo.lowering import get_decompositions, post_lowering, pre_export_lowering
+    from torch_tensorrt.dynamo.lowering.passes._aten_lowering_pass import _aten_lowering_pass
+    from torch_tensorrt.dynamo.partitioning import fast_partition
+    from torch_tensorrt.dynamo.runtime import TorchTensorRTModule
+    from torch_tensorrt.dynamo.utils import get_torch_inputs, prepare_inputs, to_torch_device
+    from torch_tensorrt.fx.utils import LowerPrecision
+
+    assert MIN_BLOCK_SIZE == 5 and LowerPrecision.FP16 and ENABLED_FEATURES.dynamo_frontend and str(Platform.current_platform())
+    assert dtype._from("half") == dtype._from(trt.float16) == torch.float16 and dtype.try_from("nothing") is None
+    assert torch.ops.aten.relu.default in DYNAMO_CONVERTERS and torch.ops.aten.nonzero.default not in DYNAMO_CONVERTERS
+    settings = CompilationSettings(min_block_size=1)
+    program = pre_export_lowering(torch.export.export(model, (x,)), settings).run_decompositions(get_decompositions())
+    assert post_lowering(program.graph_module, settings) is program.graph_module
+    compiled = compile_program(program, prepare_inputs([x]), min_block_size=1, cache_built_engines=True, custom_engine_cache=BaseEngineCache())
+    same(compiled, model, x)
+    with torch_tensorrt.runtime.weight_streaming(compiled) as weights:
+        weights.device_budget = weights.total_device_budget
+        same(compiled, model, x)
+        refused(ValueError, lambda: setattr(weights, "device_budget", weights.total_device_budget + 1), "are wanted")
+    same(torch.compile(model, backend=torch_tensorrt_backend), model, x)
+    ranged = Input(min_shape=(1, 2), opt_shape=(2, 2), max_shape=(3, 2))
+    assert get_torch_inputs({"a": [ranged]}, "cpu", "max_shape")["a"][0].shape == (3, 2) and to_torch_device("cpu").type == "cpu"
+
+    @_aten_lowering_pass
+    def a_pass(graph, *_):
+        return graph
+    for function in (TRTInterpreter, fast_partition, relu, torch_tensorrt.ptq.DataLoaderCalibrator, torch_tensorrt.dynamo.cross_compile_for_windows):
+        refused(NotImplementedError, function, function.__name__ if function is not relu else "relu")
+
+    plan = torch_tensorrt.convert_method_to_trt_engine(model, inputs=[x])
+    engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan)
+    names = [engine.get_tensor_name(i) for i in range(2)]
+    same(TorchTensorRTModule(plan, names[:1], names[1:]), model, x)
+    same(torch_tensorrt.ts.embed_engine_in_new_module(plan), model, x)
+    refused(ValueError, lambda: TorchTensorRTModule(plan, ["other"], names[1:]), "'other'")
+    refused(TypeError, lambda: TorchTensorRTModule(plan)(x.double()), "torch.float64")
+    torch_tensorrt.save(torch.export.export(model, (x,)), sys.argv[1])
+    same(torch_tensorrt.load(sys.argv[1]).module(), model, x)
+    both = torch_tensorrt.MutableTorchTensorRTModule(Sum().eval(), min_block_size=1)
+    rows = torch.export.Dim("rows", min=1, max=8)
+    both.set_expected_dynamic_shape_range(({0: rows},), {"other": {0: rows}})
+    for count in (2, 5):
+        given = torch.randn(count, 3)
+        torch.testing.assert_close(both(given, other=given), torch.relu(given) + given)
+    assert len(both.engines) == 1
+
+
+class Sum(torch.nn.Module):
+    def forward(self, x, other=None):
+        return torch.relu(x) + other
+
+
+def refused(kind, function, says):
+    try:
+        function()
+    except kind as error:
+        assert says in str(error), error
+    else:
+        raise SystemExit(f"{says} was not refused")
+
+
 def main():
     first, second, x = net(1), net(2), torch.randn(2, 3, 16, 16)
     whole(first, second, x)
@@ -100,12 +172,12 @@ def main():
     def converter(ctx: ConversionContext, target, args, kwargs, name):
         return impl.activation.relu(ctx, target, None, name, get_trt_tensor(ctx, args[0], name))
     assert cosine_similarity(x, x) > COSINE_THRESHOLD > cosine_similarity(x, -x)
-    for name, missing in (("weight_streaming", torch_tensorrt.runtime), ("cross_compile_for_windows", torch_tensorrt.dynamo)):
-        try:
-            getattr(missing, name)
-            raise SystemExit(f"{name} is there")
-        except AttributeError as error:
-            assert name in str(error)
+    try:
+        torch_tensorrt.runtime.nothing
+        raise SystemExit("nothing is there")
+    except AttributeError as error:
+        assert "nothing" in str(error)
+    private_modules(first, x)
     print("done")
 
 
