@@ -13,6 +13,12 @@ NAME = "cuda"
 VERSIONS = {"cuda-python": "12.0.0", "cuda-bindings": "12.0.0"}
 
 
+# What CUDA says of an error, for the runtime and the driver.
+ERROR_TEXTS = {0: "no error", 1: "invalid argument", 2: "out of memory", 3: "initialization error", 100: "no CUDA-capable device is detected",
+               101: "invalid device ordinal", 400: "invalid resource handle", 600: "device not ready", 801: "operation not supported",
+               900: "operation not permitted when stream is capturing", 999: "unknown error"}
+
+
 class cudaError_t(enum.IntEnum):
     cudaSuccess = 0
     cudaErrorInvalidValue = 1
@@ -560,7 +566,7 @@ def cudaGetErrorName(error):
 
 
 def cudaGetErrorString(error):
-    return OK, cudaError_t(error).name.encode()
+    return OK, ERROR_TEXTS[int(error)].encode()
 
 
 def driver_function(function):
@@ -612,7 +618,7 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
           "cuCtxPushCurrent": lambda context: (0,), "cuCtxPopCurrent": lambda: (0, 0), "cuDevicePrimaryCtxRelease": lambda d: (0,),
           "cuDeviceGetName": lambda length, d: (0, b"host (sinter)"), "cuDeviceTotalMem": lambda d: (0, total_memory()),
           "cuDeviceGetAttribute": cudaDeviceGetAttribute, "cuDeviceComputeCapability": lambda d: (0, 0, 0),
-          "cuGetErrorName": lambda error: (0, CUresult(error).name.encode()), "cuGetErrorString": lambda error: (0, CUresult(error).name.encode())}
+          "cuGetErrorName": lambda error: (0, CUresult(error).name.encode()), "cuGetErrorString": lambda error: (0, ERROR_TEXTS[int(error)].encode())}
 
 
 def missing_from(module, has="memory, copies, streams, events and graphs are"):
@@ -654,6 +660,7 @@ def modules():
     nvrtc.__getattr__ = missing_from("cuda.bindings.nvrtc", "there is no GPU to compile kernels for")
     for name, function in DRIVER.items():
         setattr(driver, name, driver_function(function))
+    top.__version__ = bindings.__version__ = VERSIONS["cuda-bindings"]
     top.cudart = bindings.runtime = runtime
     top.cuda = bindings.driver = driver
     top.nvrtc = bindings.nvrtc = nvrtc

@@ -546,10 +546,18 @@ OF_ARRAYS = "maximum minimum where concatenate stack logical_and logical_or logi
 MATH = "exp log log10 sqrt sin cos tan arcsin arccos arctan sinh cosh tanh floor ceil fabs"
 
 
+class SourceModule:
+    """The compiler of CUDA kernels: scripts import it beside what they use."""
+
+    def __init__(self, *_, **__):
+        raise NotImplementedError("pycuda.compiler.SourceModule is not there where engines run on the CPU (sinter.shim): CUDA kernels need a GPU")
+
+
 def modules():
     """The modules by name."""
-    top, driver, autoinit, gpuarray, tools, cumath = (types.ModuleType(n) for n in (
-        "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools", "pycuda.cumath"))
+    top, driver, autoinit, gpuarray, tools, cumath, compiler = (types.ModuleType(n) for n in (
+        "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools", "pycuda.cumath", "pycuda.compiler"))
+    compiler.SourceModule = compiler.DynamicSourceModule = SourceModule
     for name in ("Error", "LogicError", "MemoryError", "RuntimeError", "LaunchError", "DeviceAllocation", "memcpy_htod",
                  "memcpy_dtoh", "memcpy_dtod", "memcpy_htod_async", "memcpy_dtoh_async", "memcpy_dtod_async", "mem_alloc",
                  "mem_alloc_pitch", "to_device", "from_device", "mem_get_info", "mem_alloc_like", "from_device_like", "HostAllocation",
@@ -593,9 +601,10 @@ def modules():
     driver.start_profiler = driver.stop_profiler = lambda: None
     tools.make_default_context, tools.clear_context_caches = lambda: Device(0).make_context(), lambda: None
     tools.DeviceMemoryPool = tools.PageLockedMemoryPool = MemoryPool
+    top.compiler = compiler
     top.driver, top.autoinit, top.gpuarray, top.tools, top.cumath, top.VERSION = driver, autoinit, gpuarray, tools, cumath, (2024, 1)
     top.__path__ = []
-    for module in (driver, gpuarray, tools, cumath):
+    for module in (driver, gpuarray, tools, cumath, compiler):
         module.__getattr__ = missing_from(module.__name__, "memory, copies, streams and events are; CUDA kernels need a GPU")
     top.autoprimaryctx = autoinit
-    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools, cumath)} | {"pycuda.autoprimaryctx": autoinit}
+    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools, cumath, compiler)} | {"pycuda.autoprimaryctx": autoinit}

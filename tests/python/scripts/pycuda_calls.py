@@ -133,6 +133,12 @@ def main():
     worker.start()
     worker.join()
     assert worker.is_right
+    from pycuda.compiler import SourceModule
+    try:
+        SourceModule("__global__ void f() {}")
+        raise AssertionError("a kernel was compiled")
+    except NotImplementedError as e:
+        assert "need a GPU" in str(e)
     pool = DeviceMemoryPool()
     pool.allocate(64).free()
     clear_context_caches()
