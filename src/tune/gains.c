@@ -13,9 +13,10 @@
 
 #include <string.h>
 
-/* The model is sure that a type gains from `sure` times on, and that it does not from worth_comparing times on. On a
- * device a product in a narrower float may take `beside` times as long by itself: what lies between it and the ops
- * around is half as large, and casts between f32 products and narrow ones would cost more. */
+/* The model is sure that a type gains from `sure` times on, and that it does not from worth_comparing times on, as far
+ * as the clock agreed with it before (model_trust). On a device a product in a narrower float may take `beside` times as
+ * long by itself: what lies between it and the ops around is half as large, and casts between f32 products and narrow
+ * ones would cost more. */
 static const double noise = 1.03, sure = 1.5, worth_comparing = 3, beside = 1.3;
 
 typedef enum verdict { FOLLOWS, GAINS, LOSES } verdict;
@@ -30,6 +31,14 @@ typedef struct op_view {
     double saved_ns; /* by the narrower type; 0 of what was not asked about */
 } op_view;
 
+/* How far the cost model was from the clock: its ratio of the two times over the measured ratio, at most (over) and at
+ * least (under). Before a first product was measured it is sure of nothing: processors differ. Dot products of bf16 run
+ * at twice the rate of f32 on one and at half on another. */
+typedef struct model_trust {
+    bool is_checked;
+    double over, under;
+} model_trust;
+
 typedef struct finder {
     env *e;
     arena *a;
@@ -37,6 +46,7 @@ typedef struct finder {
     sinter_dtype type, otherwise; /* otherwise: NONE, or a narrower float than f32 that is permitted too */
     timing_cache *known;          /* key -> index into `of` */
     VEC(finding) of;
+    model_trust trust;
     double costliest;
     const char *why;
 } finder;
@@ -63,6 +73,32 @@ static sinter_status price_both(finder *f, ir_node_id id, bool is_timed, finding
     return price_op(&f->p, id, f->type, is_timed, &x->narrow);
 }
 
+static double ratio_of(const finding *x)
+{
+    return x->wide.ns / (x->narrow.ns + 1e-9);
+}
+
+/* Is the model sure about this product, were it as far from the clock as it was before? */
+static bool is_sure(const model_trust *t, const finding *x)
+{
+    const double times = ratio_of(x);
+    if (x->narrow.is_converted) return true;
+    return t->is_checked && (times >= sure * t->over || times * worth_comparing <= t->under);
+}
+
+static sinter_status measure_both(finder *f, ir_node_id id, finding *x)
+{
+    const double by_model = ratio_of(x);
+    model_trust *t = &f->trust;
+    TRY(price_both(f, id, true, x));
+    if (!x->narrow.is_measured || !x->wide.is_measured) return SINTER_OK;
+    const double off = by_model / ratio_of(x);
+    if (!t->is_checked) *t = (model_trust){ .is_checked = true, .over = 1, .under = 1 };
+    if (off > t->over) t->over = off;
+    if (off < t->under) t->under = off;
+    return SINTER_OK;
+}
+
 /* The time of the casts of all inputs and results of an op, as far as no neighbouring kernel can do them. */
 static sinter_status price_casts(finder *f, ir_node_id id, double *sum)
 {
@@ -86,9 +122,7 @@ static sinter_status judge(finder *f, ir_node_id id, finding *x)
     TRY(price_both(f, id, false, x));
     if (!is_anchor(ir_node_at(f->p.g, id)->op)) return SINTER_OK;
     const double even = f->p.o->backend->copy && f->type != SINTER_DTYPE_I8 ? beside : noise;
-    const double times = x->wide.ns / (x->narrow.ns + 1e-9);
-    const bool is_sure = x->narrow.is_converted || times >= sure || times * worth_comparing <= 1;
-    if (!is_sure && f->p.o->mode != TUNE_OFF) TRY(price_both(f, id, true, x));
+    if (!is_sure(&f->trust, x) && f->p.o->mode != TUNE_OFF) TRY(measure_both(f, id, x));
     TRY(price_casts(f, id, &casts));
     x->is = x->narrow.is_converted                     ? LOSES
             : x->narrow.ns * noise <= x->wide.ns       ? GAINS
