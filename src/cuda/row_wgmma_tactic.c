@@ -182,13 +182,14 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     if (steps > w->stages && latency / w->stages > busy) busy = latency / w->stages;
     const double stored = tm * tn * s->out_bytes / (w->is_staged ? 64 : 40) / ghz;
     double memory = s->bytes / (t->bandwidth > 0 ? t->bandwidth * 1e-9 : 4000);
-    if (!w->is_once && s->steps <= SHORT) {
+    if (s->steps <= SHORT) {
         /* Short products wait for L2, which gives the operands of all tiles, and takes results, at so many bytes a
-         * nanosecond. A residual comes 1.3 us after it was asked for, and slots hold what may be asked for ahead.
-         * Fitted to the times of ResNet-50's convolutions at batch 32 on an H200. */
-        const double read = 9500 * chip / 132, drained = 4700 * chip / 132, late = 1300;
-        const double fetched = blocks * s->steps * STEP * (tm + (w->is_kept ? 0 : tn));
-        memory = larger(memory, fetched / read + s->drained / drained);
+         * nanosecond; less where a block has one tile, since it reads, multiplies and writes one after the other. A
+         * residual comes 1.3 us after it was asked for, and slots hold what may be asked for ahead. Fitted to the times
+         * of ResNet-50's convolutions at batch 32 on an H200. */
+        const double read = 9500 * chip / 132, drained = 4700 * chip / 132, late = 1300, apart = w->is_once ? 1.4 : 1;
+        const double fetched = (double)tiles_of(s, w) * s->steps * STEP * (tm + (w->is_kept ? 0 : tn));
+        memory = larger(memory, apart * (fetched / read + s->drained / drained));
         const double ahead = staged_ahead(s->p, w) * (resident < 2 ? 1 : 2) * chip;
         if (ahead > 0) memory = larger(memory, (double)tiles_of(s, w) * tm * tn * s->out_bytes * late / ahead);
     }

@@ -339,7 +339,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     }
     if (ALONE) registers_take<TAKEN>();
     grid_wait();
-    const u32 group = threadIdx.x / 128, warp = warp_id() % 4, lane = lane_id();
+    const u32 group = warpgroup_id(), warp = warp_id() % 4, lane = lane_id();
     const u32 q = base + group * Q_GROUP;
     const float scale = a.scale * LOG2E;
     i32 n = 0;                                  /* tiles so far */

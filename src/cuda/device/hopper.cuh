@@ -66,6 +66,10 @@ DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensorm
 /* ---- products of a warpgroup: 64 rows of a by N columns of b, 32 bytes deep; both in shared memory, rows of 128
  * swizzled bytes. c[j] are columns 8 j + lane % 4 * 2 and the next, of rows lane / 4 and lane / 4 + 8 of the warp's 16. ---- */
 
+/* The thread's warpgroup. All lanes take part. The compiler does not know that the thread's number over 128 is equal in
+ * all lanes; of a shuffle it does, so what follows from this (which rows, where they lie) is computed once a warp. */
+DEVICE u32 warpgroup_id() { return shuffle(threadIdx.x / 128, 0); }
+
 /* Rows of 128 bytes, swizzled, in groups of eight; `at` 1024-byte aligned. 32 bytes further along a row: + 2. */
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
 DEVICE void product_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

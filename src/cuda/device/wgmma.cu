@@ -125,7 +125,7 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     }
     registers_take<TAKE>();
     grid_wait();
-    const u32 group = threadIdx.x / 128 - 1, warp = warp_id() % 4, lane = lane_id();
+    const u32 group = warpgroup_id() - 1, warp = warp_id() % 4, lane = lane_id();
     /* By turns: the group's own tiles, and slots from its first tile's on. */
     const u32 skipped = PINGPONG ? group * (u32)a.steps : 0, line_group = PINGPONG ? 0 : group;
     u32 stage = skipped % STAGES, turn = skipped / STAGES;

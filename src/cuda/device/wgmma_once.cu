@@ -130,8 +130,8 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
         return;
     }
 
-    const i32 t = (i32)threadIdx.x, group = t / (128 * LINES), line_group = t / 128 % LINES, warp = (i32)warp_id() % 4;
-    const i32 lane = (i32)lane_id(), rows = TM >> split_log, items = rows * ROW_ITEMS;
+    const i32 t = (i32)threadIdx.x, warpgroup = (i32)warpgroup_id(), warp = (i32)warp_id() % 4, lane = (i32)lane_id();
+    const i32 group = warpgroup / LINES, line_group = warpgroup % LINES, rows = TM >> split_log, items = rows * ROW_ITEMS;
     item x[EARLY];
     items_fetch(a, e, p, t, rank * rows, rows, x);
     zero_terms zero;                    /* all items of a thread are of the same columns */

@@ -52,6 +52,7 @@ template <int N> DEVICE void copies_out_wait() { emulated_calls->copies_out_wait
 DEVICE void fence_copies() {}
 DEVICE void prefetch_map(const tensor_map *) {}
 
+DEVICE u32 warpgroup_id() { return shuffle(threadIdx.x / 128, 0); }
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
 enum { TURNED_GROUP = 1024 };
 template <u32 NEXT> DEVICE u64 matrix_columns128(u32 at)
