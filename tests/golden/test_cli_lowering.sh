@@ -47,6 +47,22 @@ near "$work/f32.npy"
 "$sinter" build "$model" -o "$work/e" --json --allow fp16 | grep -q '"lowered": *"fp16: 0 of ' || fail "JSON does not say it"
 "$sinter" inspect "$model" --allow fp16 --why | grep -q '^lowering: not faster, ' || fail "--why does not say it"
 
+# The clock has the last word, whatever the cost model says: times in bf16 that a cache says are 100 times as long, or as short.
+cache=$work/times
+clocked() {
+    "$sinter" build "$model" -o "$work/e" --tune fast --threads 1 --allow bf16 --timing-cache "$1" | grep -o 'bf16: [0-9]* of'
+}
+clocked "$cache" >/dev/null || fail "the build does not say what bf16 came to"
+times_by() {
+    LC_ALL=C awk -F' [|] ' -v OFS=' | ' -v by="$1" '/:bf16\[/ { split($NF, t, " "); $NF = t[1] * by " " t[2] * by } 1' "$cache" >"$cache.by"
+}
+if grep -q '^\(matmul\|conv\):bf16\[' "$cache"; then
+    times_by 100
+    [ "$(clocked "$cache.by")" = 'bf16: 0 of' ] || fail "bf16 is lowered though it takes 100 times as long"
+    times_by 0.01
+    [ "$(clocked "$cache.by")" != 'bf16: 0 of' ] || fail "bf16 is not lowered though it takes a hundredth of the time"
+fi
+
 always=(--lower always)
 lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on samples' "${always[@]}" --allow int8 --data image="$seven"
 near "$work/f32.npy"
