@@ -307,11 +307,12 @@ static gemm_tile_fn *tile_fn_of(const gemm_core *core, int64_t vectors, int64_t 
 
 /* Where K is cut, what follows a panel's part is its next part, and behind the last one the first of a panel of the
  * next block, `block` words on. Each register tile prefetches a piece of it. */
-static const void *next_part(const gemm_core *core, int64_t width, const float *b, int64_t block, int64_t tile)
+static const void *next_part(const gemm_core *core, int64_t width, const float *b, int64_t block, int64_t tile,
+                             int64_t next_lines)
 {
     const int64_t end = core->b_begin + core->k, left = core->b_depth - end;
     const int64_t next = (left && left < core->k ? left : core->k) * width * (int64_t)sizeof(float),
-                  at = tile * gemm_next_bytes(width, 1, core->k);
+                  at = tile * gemm_next_bytes(next_lines, 1, core->k);
     const float *from = left ? b + core->k * width : b - core->b_begin * width + block;
     if (at >= next || from - (const float *)core->b >= core->b_words) return NULL;
     return (const char *)from + at;
@@ -342,7 +343,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t block_end = gemm_panel_at(g, core->taps, depth, core->n, panel_end),
                   block_words = block_end - gemm_panel_at(g, core->taps, depth, core->n, panel_begin),
                   next_most = i64_min(core->b_words - block_end, block_words) * (int64_t)sizeof(float),
-                  next_each = gemm_next_bytes(g->width, core->taps, part);
+                  next_lines = gemm_next_lines(g->width, core->b_depth ? tile_end - tile_begin : g->m_tiles),
+                  next_each = gemm_next_bytes(next_lines, core->taps, part);
     const int64_t wide = i64_min(panel_end * g->width, core->n) - panel_begin * g->width;
     /* Programs are fastest where rows lie behind each other. */
     const int64_t drain_ld = is_whole || wide > drain_width ? drain_width : wide;
@@ -354,6 +356,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         .k = is_copied ? copied_terms(core->set, core->k) : core->k,
         .plane = is_copied ? gemm_copied_plane(core->set, core->k) : core->plane,
         .at = core->at,
+        .next_lines = next_lines,
         .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                  (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
                  (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) | (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u) |
@@ -399,7 +402,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.residual = residual ? residual + col * residual_size : NULL;
             t.b = b + tap_begin * words * width + gemm_words(core->set, core->b_begin) * width;
             if (core->b_depth) {
-                t.next = next_part(core, width, t.b, (panel_end - panel_begin) * words * width, i - tile_begin);
+                t.next =
+                    next_part(core, width, t.b, (panel_end - panel_begin) * words * width, i - tile_begin, next_lines);
             } else {
                 t.next = next < next_most ? (const char *)(b_begin + block_words) + next : NULL;
                 next += next_each;

@@ -2,8 +2,8 @@
 /* gemm_tactic.c - which tactics are worth measuring for a product, and a rough order among them.
  *
  * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
- * short accumulator chain. It knows no clock and no vendor. Blocks of B take half of the L2 cache, or less where rows
- * of A and C want more of it. */
+ * short accumulator chain. It knows no clock and no vendor. Blocks of B take a third of the L2 cache at most, since the
+ * next block is prefetched meanwhile, or less where rows of A and C want more of it. */
 #include "cpu/gemm_core.h"
 #include <math.h>
 #include <stdio.h>
@@ -256,7 +256,7 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
                           : s->cache < CACHE_LEAST ? CACHE_LEAST
                           : s->cache > CACHE_MOST  ? CACHE_MOST
                                                    : (int64_t)s->cache;
-    const int64_t large = cache / 2, small = cache / 16 * 3;
+    const int64_t large = cache / 3, small = cache / 8;
     for (int v = 1; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
         if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;
         const int64_t width = (int64_t)v * set->lanes;

@@ -68,6 +68,7 @@ typedef struct gemm_tile {
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
     const char *next;     /* NULL, or what is read after this tile: units prefetch it, but for widening ones */
+    int64_t next_lines;   /* gemm_next_lines                                                          */
     int64_t plane;        /* of sets with parts: bytes from the first parts of a row of A to the second ones */
     const char *line;     /* of `lines` kernels, instead of a: term i of row r lies at                */
     const int64_t *at;    /* line + at[i] + r * step terms                                            */
@@ -87,12 +88,18 @@ typedef void gemm_split_fn(void *to, int64_t plane, const float *src, int64_t n)
 typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                           int64_t col_stride);
 
-/* Cache lines of `next` that a tile prefetches into L2 for every four words of K: a quarter of what they read of B. */
-static inline int64_t gemm_next_lines(int64_t width) { return (width + 15) / 16; }
-/* Bytes of `next` that a tile of so many taps and words of K prefetches. */
-static inline int64_t gemm_next_bytes(int64_t width, int64_t taps, int64_t words)
+/* Cache lines of `next` that a tile prefetches into L2 for every four words of K, where so many tiles that read the same
+ * panels prefetch as many bytes together: as few as are enough, since what is asked for faster than memory gives it
+ * makes the loads of the tile itself wait. A quarter of what those words read of B at most. */
+static inline int64_t gemm_next_lines(int64_t width, int64_t tiles)
 {
-    return taps * (words / 4) * gemm_next_lines(width) * 64;
+    const int64_t most = (width + 15) / 16, even = tiles > 0 ? (width + 4 * tiles - 1) / (4 * tiles) : most;
+    return even < most ? even : most;
+}
+/* Bytes of `next` that a tile of so many taps and words of K prefetches. */
+static inline int64_t gemm_next_bytes(int64_t next_lines, int64_t taps, int64_t words)
+{
+    return taps * (words / 4) * next_lines * 64;
 }
 
 /* The kernels of one unit at one level. */

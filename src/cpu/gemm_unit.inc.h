@@ -81,7 +81,8 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
 #if UNIT_IS_UNROLLED
     const bool is_paged = rows <= GEMM_ROWS_FEW && t->flags & GEMM_TILE_PAGES;
     const int64_t ahead = t->ahead;
-    const char *next = t->next ? t->next : t->b;
+    const char *next = t->next;
+    const int64_t next_lines = next ? t->next_lines : 0;
 #endif
 #if !UNIT_IS_INTEGER
     /* The sums take long enough for C and the residual to arrive from far memory meanwhile. Those of integers go to
@@ -113,8 +114,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
             if (is_paged) {
                 page_prefetch(b, 4 * sizeof(float) * (uintptr_t)width);
             } else {
-                UNROLL for (int j = 0; j < gemm_next_lines(width); j++) __builtin_prefetch(next + 64 * j, 0, 2);
-                next += 64 * gemm_next_lines(width);
+                for (int64_t j = 0; j < next_lines; j++, next += 64) __builtin_prefetch(next, 0, 2);
             }
             TILE_STEP(0, a[i] + 4 * k);
             TILE_STEP(1, a[i] + 4 * k + 4);

@@ -137,7 +137,7 @@ static inline amx_ahead amx_ahead_of(const gemm_tile *t, int64_t steps, int64_t 
     const int64_t size = t->flags & GEMM_TILE_NARROW_C ? 2 : 4, all = steps * t->taps;
     return (amx_ahead){ .next = t->next,
                         .c = t->c,
-                        .lines = t->next ? words / 4 * gemm_next_lines(16 * wide) : 0,
+                        .lines = t->next ? words / 4 * t->next_lines : 0,
                         .row = 16 * wide * size,
                         .pitch = t->ldc * size,
                         .rows = t->rows,

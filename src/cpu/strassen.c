@@ -305,7 +305,8 @@ static void run_step(const block *k, step s)
     const size_t each = gemm_pack_size(p->isa, own, 1, k2, k->c->n2) / sizeof(float);
     const int64_t panel_end = k->panel + (k->cols + g.width - 1) / g.width,
                   begin = gemm_panel_at(&g, 1, k2, k->c->n2, k->panel),
-                  end = gemm_panel_at(&g, 1, k2, k->c->n2, panel_end), each_next = gemm_next_bytes(g.width, 1, k2);
+                  end = gemm_panel_at(&g, 1, k2, k->c->n2, panel_end), next_lines = gemm_next_lines(g.width, g.m_tiles),
+                  each_next = gemm_next_bytes(next_lines, 1, k2);
     const float *panels = p->b + (size_t)s.b * each + begin;
     /* The tiles of this product prefetch the panels of the next one. */
     const bool is_last = s.next == F_B11;
@@ -322,6 +323,7 @@ static void run_step(const block *k, step s)
                         .taps = 1,
                         .k = k2,
                         .ahead = k->again ? 0 : k->a->stride[s.a] * high * (int64_t)sizeof(float),
+                        .next_lines = next_lines,
                         .rows = high,
                         .flags = !s.to && e->clip ? GEMM_TILE_CLIP : 0u,
                         .lo = e->lo,

@@ -47,7 +47,9 @@ int strassen_tactics(isa_level isa, int64_t m, int64_t n, int64_t k, uint64_t ca
         const double bytes = (double)width * (double)s.k * (double)sizeof(float);
         const int rows = set->rows_max[v - 1];
         const int64_t tiles = (s.m + rows - 1) / rows, high = ROWS / rows;
-        for (int64_t share = 4; share >= 2; share /= 2) {
+        /* A right factor of a block takes such a part of L2: it shares it with the next factor, with sums of rows of A
+         * and with three partial sums. */
+        for (int64_t share = 8; share >= 4; share /= 2) {
             int64_t each = (int64_t)((double)near / (double)share / bytes);
             if (each < 1) each = 1;
             if (each > panels) each = panels;
