@@ -88,9 +88,9 @@ typedef void gemm_split_fn(void *to, int64_t plane, const float *src, int64_t n)
 typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                           int64_t col_stride);
 
-/* Cache lines of `next` that a tile prefetches into L2 for every four words of K, where so many tiles that read the same
- * panels prefetch as many bytes together: as few as are enough, since what is asked for faster than memory gives it
- * makes the loads of the tile itself wait. A quarter of what those words read of B at most. */
+/* Cache lines of `next` that a tile prefetches into L2 for every four words of K, where so many tiles that read the
+ * same panels prefetch as many bytes together: as few as are enough, since what is asked for faster than memory gives
+ * it makes the loads of the tile itself wait. A quarter of what those words read of B at most. */
 static inline int64_t gemm_next_lines(int64_t width, int64_t tiles)
 {
     const int64_t most = (width + 15) / 16, even = tiles > 0 ? (width + 4 * tiles - 1) / (4 * tiles) : most;
