@@ -199,15 +199,26 @@ static inline void square_8(char *dst, int64_t to, const char *src, int64_t from
     memcpy(dst + to, &high, sizeof high);
 }
 
-/* Whole squares, then what is left at the right and below. */
+/* Whole squares, then what is left at the right and below: the last square overlaps the one before, or, of a quarter
+ * of a square or less, single elements. */
 #define SQUARES(size, side)                                                                                            \
     static void squares_##size(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)       \
     {                                                                                                                  \
         int64_t r = 0;                                                                                                 \
+        if (rows > (side) && rows % (side) > (side) / 4) {                                                             \
+            const int64_t last = rows - (side);                                                                        \
+            squares_##size(dst + last * to, to, src + last * (size), from, side, cols);                                \
+            rows -= rows % (side);                                                                                     \
+        }                                                                                                              \
         for (; r + (side) <= rows; r += (side)) {                                                                      \
             int64_t c = 0;                                                                                             \
             for (; c + (side) <= cols; c += (side))                                                                    \
                 square_##size(dst + r * to + c * (size), to, src + c * from + r * (size), from);                       \
+            if (c < cols && c && cols - c > (side) / 4) {                                                              \
+                c = cols - (side);                                                                                     \
+                square_##size(dst + r * to + c * (size), to, src + c * from + r * (size), from);                       \
+                c = cols;                                                                                              \
+            }                                                                                                          \
             if (c < cols)                                                                                              \
                 transpose_##size(dst + r * to + c * (size), to, src + c * from + r * (size), from, side, cols - c);    \
         }                                                                                                              \
@@ -251,6 +262,40 @@ static void two_4(char *dst, int64_t to, const char *src, int64_t cols)
         memcpy(dst + to, &r1, 16);
     }
     transpose_4(dst, to, src, 8, 2, cols - c);
+}
+
+/* The way back: three columns, written side by side. */
+static void three_columns_4(char *dst, const char *src, int64_t from, int64_t rows)
+{
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4, src += 16, dst += 48) {
+        floats a, b, e;
+        memcpy(&a, src, 16);
+        memcpy(&b, src + from, 16);
+        memcpy(&e, src + 2 * from, 16);
+        const floats ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), ea = __builtin_shufflevector(e, a, 0, 0, 5, 5);
+        const floats be = __builtin_shufflevector(b, e, 1, 1, 5, 5), ba = __builtin_shufflevector(a, b, 2, 2, 6, 6);
+        const floats ea_last = __builtin_shufflevector(e, a, 2, 2, 7, 7);
+        const floats be_last = __builtin_shufflevector(b, e, 3, 3, 7, 7);
+        const floats y[3] = { __builtin_shufflevector(ab, ea, 0, 1, 4, 6), __builtin_shufflevector(be, ba, 0, 2, 4, 6),
+                              __builtin_shufflevector(ea_last, be_last, 0, 2, 4, 6) };
+        memcpy(dst, y, sizeof y);
+    }
+    transpose_4(dst, 12, src, from, rows - r, 3);
+}
+
+/* Two such columns. */
+static void two_columns_4(char *dst, const char *src, int64_t from, int64_t rows)
+{
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4, src += 16, dst += 32) {
+        floats a, b;
+        memcpy(&a, src, 16);
+        memcpy(&b, src + from, 16);
+        const floats y[2] = { __builtin_shufflevector(a, b, 0, 4, 1, 5), __builtin_shufflevector(a, b, 2, 6, 3, 7) };
+        memcpy(dst, y, sizeof y);
+    }
+    transpose_4(dst, 8, src, from, rows - r, 2);
 }
 
 /* The three rows of bytes. A round joins the halves of 48 bytes byte by byte, which brings byte i to 2i modulo 47;
@@ -302,6 +347,14 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
         two_4(dst, to, src, cols);
         return;
     }
+    if (cols == 3 && to == 12) {
+        three_columns_4(dst, src, from, rows);
+        return;
+    }
+    if (cols == 2 && to == 8) {
+        two_columns_4(dst, src, from, rows);
+        return;
+    }
     squares_4(dst, to, src, from, rows, cols);
 }
 
@@ -349,10 +402,13 @@ static void fill(char *dst, const char *src, uint32_t size, int64_t all)
     floats v;
     memcpy(&v, part, sizeof v);
     const int64_t first = all < REPEATED ? all : REPEATED;
-    for (int64_t at = 0; at + 16 <= first; at += 16) memcpy(dst + at, &v, sizeof v);
-    int64_t done = first / 16 * 16;
+    int64_t done = 0;
+    for (; done + 64 <= first; done += 64)
+        UNROLL for (int i = 0; i < 4; i++) memcpy(dst + done + 16 * i, &v, sizeof v);
+    for (; done + 16 <= first; done += 16) memcpy(dst + done, &v, sizeof v);
     for (; all - done >= REPEATED; done += REPEATED) memcpy(dst + done, dst, REPEATED);
-    if (done < all) memcpy(dst + done, dst, (size_t)(all - done)); /* behind the first part, or its last bytes */
+    if (all - done >= 16) memcpy(dst + done, dst, (size_t)(all - done));
+    else memcpy(dst + all - 16, &v, sizeof v); /* over what is there */
 }
 
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
@@ -388,7 +444,11 @@ static int64_t block_begin(int64_t at, int64_t step, int64_t n)
 static void blocks(const move_plan *p, char *dst, const char *src, int64_t rows, int64_t n)
 {
     const int64_t size = p->size, to = p->to[p->across], from = p->from[p->axes - 1];
-    const int64_t step = rows < BLOCK / 4 ? n : BLOCK; /* few rows: as they are */
+    if (n < BLOCK / 4) { /* few columns: as they are, as are few rows */
+        move_transpose(p->size, dst, to, src, from, rows, n);
+        return;
+    }
+    const int64_t step = rows < BLOCK / 4 ? n : BLOCK;
     for (int64_t col = 0, some; col < n; col += some) {
         some = rows < BLOCK / 4 || n - col < 2 * COLUMNS ? n - col : COLUMNS;
         for (int64_t i = 0; i < rows; i += BLOCK) {

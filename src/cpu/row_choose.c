@@ -73,7 +73,7 @@ static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const v
     const uint32_t inner = r->at.rank - 1;
     r->is_turned = !r->fold && r->along == 1 && r->n > 1 && lines_step(&r->at, 0) > 0 &&
                    r->n <= (r->at.dim[inner] < LANES_MOST ? SHORTEST : SHORT);
-    r->is_cols = r->is_turned || (r->along != 1 && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX);
+    r->is_cols = r->is_turned || ((r->along != 1 || r->n == 1) && lines_step(&r->at, 0) == 1 && r->n <= RUN_MAX);
     if (r->is_cols) {
         r->unit = r->is_turned && r->n > TURNED / COLS ? TURNED / r->n : COLS;
         r->blocks = (r->at.dim[inner] + r->unit - 1) / r->unit;

@@ -127,7 +127,7 @@ typedef struct rows_set {
     /* Places of gather_pairs for n samples at x[i] and y[i], which are -1 to 1 from end to end and are overwritten. All
      * arrays go on to a whole vector of 16. */
     void (*grid_pairs)(const rows_grid *of, int32_t *at, float *weight, int64_t pitch, float *x, float *y, int64_t n);
-    /* f32: at most ROWS_CUMULATED columns, whose sums are double. Integers: by their bits. */
+    /* Sums of f32 are double. Integers: by their bits. */
     rows_cumulate_fn *cumulate_f32, *cumulate_f64, *cumulate_32, *cumulate_64;
 } rows_set;
 

@@ -434,49 +434,57 @@ static void narrow_bf16(uint16_t *y, const float *x, int64_t n)
     memcpy(y, last, (size_t)n * sizeof *y);
 }
 
-/* Sums stay in registers for some rows. */
-enum { SUM_LANES = L / 2, SUM_ROWS = 4 };
-INLINE void cumulate_rows(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, const int rows,
-                          int64_t n, const bool is_before)
+/* A strip of columns row by row: its sums stay in registers, and what is written of a row is adjacent. */
+enum { SUM_LANES = L / 2, SUM_STRIP = 8 };
+INLINE void cumulate_strip(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, const int count,
+                           const bool is_before)
 {
-    int64_t i = 0;
-    for (; i + SUM_LANES <= n; i += SUM_LANES) {
-        vecd s;
-        memcpy(&s, sum + i, sizeof s);
-        UNROLL for (int r = 0; r < rows; r++)
+    vecd sum[SUM_STRIP] = { 0 };
+    for (int64_t r = 0; r < rows; r++, x += x_row, y += y_row) {
+        UNROLL for (int i = 0; i < count; i++)
         {
-            const vecd before = s;
-            s += vd_load(x + r * x_row + i);
-            vd_store(y + r * y_row + i, is_before ? before : s);
+            const vecd before = sum[i];
+            sum[i] += vd_load(x + i * SUM_LANES);
+            vd_store(y + i * SUM_LANES, is_before ? before : sum[i]);
         }
-        memcpy(sum + i, &s, sizeof s);
-    }
-    for (; i < n; i++) {
-        double s = sum[i];
-        for (int r = 0; r < rows; r++) {
-            const double before = s;
-            s += (double)x[r * x_row + i];
-            y[r * y_row + i] = (float)(is_before ? before : s);
-        }
-        sum[i] = s;
     }
 }
 
-INLINE void cumulate_all(double *sum, float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
+/* Fewer columns than a strip has at least. */
+INLINE void cumulate_few(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
                          const bool is_before)
 {
-    int64_t r = 0;
-    for (; r + SUM_ROWS <= rows; r += SUM_ROWS)
-        cumulate_rows(sum, y + r * y_row, y_row, x + r * x_row, x_row, SUM_ROWS, n, is_before);
-    for (; r < rows; r++) cumulate_rows(sum, y + r * y_row, y_row, x + r * x_row, x_row, 1, n, is_before);
+    double sum[SUM_LANES] = { 0 };
+    for (int64_t r = 0; r < rows; r++, x += x_row, y += y_row) {
+        for (int64_t i = 0; i < n; i++) {
+            const double before = sum[i];
+            sum[i] += (double)x[i];
+            y[i] = (float)(is_before ? before : sum[i]);
+        }
+    }
+}
+
+INLINE void cumulate_cols(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
+                          const bool is_before)
+{
+    int64_t i = 0;
+    for (int count = SUM_STRIP; count; count /= 2) {
+        for (; i + count * SUM_LANES <= n; i += count * SUM_LANES) {
+            switch (count) {
+            case 1: cumulate_strip(y + i, y_row, x + i, x_row, rows, 1, is_before); break;
+            case 2: cumulate_strip(y + i, y_row, x + i, x_row, rows, 2, is_before); break;
+            case 4: cumulate_strip(y + i, y_row, x + i, x_row, rows, 4, is_before); break;
+            default: cumulate_strip(y + i, y_row, x + i, x_row, rows, SUM_STRIP, is_before); break;
+            }
+        }
+    }
+    if (i < n) cumulate_few(y + i, y_row, x + i, x_row, rows, n - i, is_before);
 }
 
 static void cumulate_f32(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n, bool is_before)
 {
-    double sum[ROWS_CUMULATED];
-    for (int64_t i = 0; i < n; i++) sum[i] = 0;
-    if (is_before) cumulate_all(sum, y, y_row, x, x_row, rows, n, true);
-    else cumulate_all(sum, y, y_row, x, x_row, rows, n, false);
+    if (is_before) cumulate_cols(y, y_row, x, x_row, rows, n, true);
+    else cumulate_cols(y, y_row, x, x_row, rows, n, false);
 }
 
 static const rows_set rows_loops = {

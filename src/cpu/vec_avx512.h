@@ -14,6 +14,12 @@ typedef __m512 vec;
 #define VEC_REGISTERS 32
 #define VEC_SUFFIX(name) name##_avx512
 
+/* Before code of another level runs: what is left in the upper halves of registers makes its instructions wait. Compilers
+ * do this at the end of functions that take no vectors. */
+static inline void v_leave(void)
+{
+    _mm256_zeroupper();
+}
 static inline vec v_zero(void)
 {
     return _mm512_setzero_ps();

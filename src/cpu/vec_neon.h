@@ -13,6 +13,7 @@ typedef float32x4_t vec;
 #define VEC_REGISTERS 32
 #define VEC_SUFFIX(name) name##_neon
 
+static inline void v_leave(void) { }
 static inline vec v_zero(void)
 {
     return vdupq_n_f32(0);

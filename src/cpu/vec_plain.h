@@ -16,6 +16,7 @@ typedef int32_t vec_bits __attribute__((vector_size(16)));
 #define VEC_SUFFIX(name) name##_plain
 #define VEC_IS_PLAIN
 
+static inline void v_leave(void) { }
 static inline vec v_zero(void)
 {
     return (vec){ 0, 0, 0, 0 };

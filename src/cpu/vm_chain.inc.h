@@ -140,7 +140,10 @@ STORES(8, uint8_t)
 /* The next chunk of a run: from the first step again. */
 static void s_again(STEP_ARGS)
 {
-    if (--k->left == 0) return;
+    if (--k->left == 0) {
+        v_leave();
+        return;
+    }
     for (uint32_t i = 0; i < VM_AT_ONCE; i++) k->at[i] += k->bump[i];
     for (uint32_t i = VM_AT_ONCE; i < k->operands; i++) k->at[i] += k->bump[i];
     p -= p->op;
