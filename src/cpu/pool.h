@@ -8,7 +8,7 @@
 
 /* POOL_WHOLE: numbers of a window that pool_width_takes, whatever its stride up to its own size. */
 enum { POOL_SPATIAL = 3, POOL_WHOLE = 1024 };
-typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS, POOL_PLACES } pool_way;
+typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_TURNED, POOL_ELEMENTS, POOL_PLACES } pool_way;
 
 typedef struct pool_record {
     const rows_set *set;

@@ -3,8 +3,8 @@
  * filter.
  *
  * Vectors run along the width, so no number of channels wastes lanes, and no operand has to be brought into another
- * order. Bands of the input's planes are copied between zeros first (plane_band.h). A 1x1 filter of stride 1 sees each
- * plane as one row, and reads chunks of columns. */
+ * order. Bands of the input's planes are copied between zeros first (plane_band.h). A 1x1 filter sees each plane
+ * as one row, and reads chunks of columns; with a stride these are the pixels that it reads, brought together. */
 #include "cpu/conv_planes.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
@@ -33,16 +33,18 @@ typedef struct record {
     conv_shape shape;
     plane_band band;
     int64_t group_in, group_out, columns; /* columns: of a chunk; 0: by bands */
+    bool is_thinned;                      /* chunks, of a stride */
+    int64_t high, wide, step[3];          /* then: rows of a plane and results of a row; elements from one to the next */
     int64_t taps, at[TAPS];
     size_t scratch;
     row_after after; /* the epilogue: bias and clip in the loops, or a program behind them */
 } record;
 
-/* Whether each result reads one pixel, the one at its own place: planes may be seen as rows. */
+/* Whether each result reads one pixel of the plane, and results may be seen as a row. */
 static bool is_pointwise(const conv_shape *s)
 {
     for (int i = 0; i < 3; i++)
-        if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i] || s->in[i] != s->out[i]) return false;
+        if (s->kernel[i] != 1 || s->pad[i] || s->in[i] < 1 || s->out[i] != (s->in[i] - 1) / s->stride[i] + 1) return false;
     return true;
 }
 
@@ -181,10 +183,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->group_out = s->c_out / s->groups;
     r->scratch = scratch_of(p);
     r->taps = r->columns = 0;
+    r->is_thinned = false;
     TRY(row_after_bind_planes(e, p, isa, in, out, &r->after, r + 1));
     if (!s->images || !s->out[0] || !s->out[1] || !s->out[2]) return SINTER_OK;
     if (is_pointwise(s)) {
-        s->in[2] = s->out[2] = s->in[0] * s->in[1] * s->in[2];
+        r->is_thinned = s->stride[0] > 1 || s->stride[1] > 1 || s->stride[2] > 1;
+        r->high = s->out[1];
+        r->wide = s->out[2];
+        for (int i = 0; i < 3; i++) r->step[i] = s->stride[i] * s->x_dim[i];
+        s->in[2] = s->out[2] = s->out[0] * s->out[1] * s->out[2];
         s->in[0] = s->in[1] = s->out[0] = s->out[1] = 1;
         r->columns = columns_of(s);
         r->at[r->taps++] = 0;
@@ -239,20 +246,42 @@ static const float *input_of(const job *j, int64_t image, int64_t group)
     return j->x + image * j->r->shape.x_image + group * j->r->group_in * j->r->shape.x_c;
 }
 
+static void every(float *to, const float *x, int64_t step, int64_t n)
+{
+    if (step == 2) {
+        for (int64_t i = 0; i < n; i++) to[i] = x[2 * i];
+    } else {
+        for (int64_t i = 0; i < n; i++) to[i] = x[step * i];
+    }
+}
+
+/* The pixels that results [at, at + n) of each plane of a group read. */
+static void thin(const record *r, float *to, int64_t pitch, const float *x, int64_t at, int64_t n)
+{
+    for (int64_t done = 0, count; done < n; done += count) {
+        const int64_t row = (at + done) / r->wide, col = (at + done) % r->wide;
+        const float *from = x + row / r->high * r->step[0] + row % r->high * r->step[1] + col * r->step[2];
+        count = r->wide - col < n - done ? r->wide - col : n - done;
+        for (int64_t c = 0; c < r->group_in; c++)
+            every(to + c * pitch + done, from + c * r->shape.x_c, r->step[2], count);
+    }
+}
+
 static void run_chunk(const job *j, float *copy, int64_t image, int64_t group, int64_t at)
 {
     const record *r = j->r;
     const conv_shape *s = &r->shape;
     const int64_t left = s->out[2] - at, n = left < r->columns ? left : r->columns;
-    const float *x = input_of(j, image, group) + at;
+    const float *x = input_of(j, image, group);
     conv_planes c = planes_of(j, image, group, at, n);
-    if (r->group_out <= DIRECT && n == r->columns) {
-        c.x = x;
+    if (r->group_out <= DIRECT && n == r->columns && !r->is_thinned) {
+        c.x = x + at;
         c.x_c = s->x_c;
     } else {
         c.x = copy;
         c.x_c = r->columns + PLANE_SLACK;
-        r->set->copy(copy, c.x_c, x, s->x_c, r->group_in, n);
+        if (r->is_thinned) thin(r, copy, c.x_c, x, at, n);
+        else r->set->copy(copy, c.x_c, x + at, s->x_c, r->group_in, n);
     }
     r->set->conv(&c);
     finish(j, image, group, at, n);

@@ -2,9 +2,11 @@
 /* row_pool.c - max and average pooling in f32, f16 and bf16, pooling by norms in f32, max pooling of 8-bit codes: the
  * largest code is that of the largest number.
  *
- * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c. Any other
+ * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c; planes that
+ * are narrower than a vector are turned in scratch, so that many are pooled as channels-last operands are. Any other
  * order: element by element. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/cpu_move.h"
 #include "cpu/level.h"
 #include "cpu/pool.h"
 
@@ -15,6 +17,10 @@ enum {
     TAPS = 128,         /* pointers that are folded at once                           */
     TILE_RESULTS = 4096 /* results of a tile, so that several threads share a long row */
 };
+
+/* NARROW: widths that are less than a vector. TURNED: numbers of the planes that are turned at once, TURNED_LEAST planes
+ * at least. Of more than TURNED_TAPS it is faster to fold rows first. */
+enum { NARROW = 16, TURNED = 4096, TURNED_LEAST = 32, TURNED_PART = 16, TURNED_TAPS = 32 };
 
 /* Places: four results side by side, whose windows have the same taps. */
 typedef float floats __attribute__((vector_size(16)));
@@ -186,6 +192,31 @@ static void merge_rows(pool_record *r)
     r->channels = 1;
 }
 
+/* Numbers of a plane that lie behind each other, or INT64_MAX. */
+static int64_t dense_size(const int64_t extent[POOL_SPATIAL], const int64_t stride[POOL_SPATIAL])
+{
+    int64_t size = 1;
+    for (uint32_t i = POOL_SPATIAL; i-- > 0;) {
+        if (extent[i] > 1 && stride[i] != size) return INT64_MAX;
+        size *= extent[i];
+    }
+    return size;
+}
+
+/* The larger plane of input and result. */
+static int64_t turned_size(const pool_record *r)
+{
+    const int64_t from = dense_size(r->in, r->x_dim), to = dense_size(r->out, r->y_dim);
+    return from > to ? from : to;
+}
+
+static bool is_turned(const pool_record *r)
+{
+    return r->type == SINTER_DTYPE_F32 && !r->power && r->in[2] < NARROW && r->out[2] < NARROW &&
+           turned_size(r) <= TURNED / TURNED_LEAST && r->channels >= TURNED_LEAST &&
+           r->kernel[0] * r->kernel[1] * r->kernel[2] <= TURNED_TAPS;
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -245,7 +276,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->way = is_last && takes_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
              : is_width && a.power <= 2 && pool_width_takes(r)                              ? POOL_WIDTH
                                                                                             : POOL_ELEMENTS;
-    if (r->way == POOL_WIDTH) merge_rows(r);
+    if (r->way == POOL_WIDTH) {
+        merge_rows(r);
+        if (is_turned(r)) r->way = POOL_TURNED;
+    }
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
@@ -389,6 +423,43 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     }
 }
 
+/* Planes of a tile. */
+static int64_t turned_planes(const pool_record *r)
+{
+    return TURNED / turned_size(r) / TURNED_PART * TURNED_PART;
+}
+
+static int64_t turned_tiles(const pool_record *r)
+{
+    return (r->channels - 1) / turned_planes(r) + 1;
+}
+
+static void turned(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    const pool_job *j = arg;
+    const pool_record *r = j->r;
+    const int64_t most = turned_planes(r), tiles = turned_tiles(r);
+    const int64_t from = dense_size(r->in, r->x_dim), to = dense_size(r->out, r->y_dim);
+    float x[TURNED], y[TURNED];
+    pool_record part = *r;
+    part.images = part.x_channel = part.y_channel = 1;
+    const pool_job pixels = { .r = &part, .x = (const char *)x, .y = (char *)y };
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t n = i / tiles, c = i % tiles * most, count = r->channels - c < most ? r->channels - c : most;
+        const int64_t lines = count * (int64_t)sizeof *x;
+        part.channels = count;
+        for (uint32_t k = POOL_SPATIAL; k-- > 0;) {
+            part.x_dim[k] = k + 1 < POOL_SPATIAL ? part.x_dim[k + 1] * r->in[k + 1] : count;
+            part.y_dim[k] = k + 1 < POOL_SPATIAL ? part.y_dim[k + 1] * r->out[k + 1] : count;
+        }
+        move_transpose(r->size, (char *)x, lines, j->x + (n * r->x_image + c * r->x_channel) * r->size,
+                       r->x_channel * r->size, from, count);
+        rows_last((void *)(uintptr_t)&pixels, 0, (uint32_t)(r->out[0] * r->out[1] * tiles_of_row(&part)), worker);
+        move_transpose(r->size, j->y + (n * r->y_image + c * r->y_channel) * r->size, r->y_channel * r->size,
+                       (const char *)y, lines, count, to);
+    }
+}
+
 static void element(const pool_record *r, char *y, const char *x, const pool_span s[POOL_SPATIAL])
 {
     double v = r->is_max ? -INFINITY : 0;
@@ -509,6 +580,7 @@ static sinter_status run(const kernel_run *k)
         return SINTER_OK;
     }
     if (r->way == POOL_WIDTH) pool_width_run(r, k, &j);
+    else if (r->way == POOL_TURNED) row_parallel(k, r->images * turned_tiles(r), turned, &j);
     else row_parallel(k, r->images * r->channels, planes, &j);
     row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;

@@ -46,6 +46,26 @@ typedef void step_fn(STEP_ARGS);
 /* One element for a whole dense run. */
 #define OF_ONE const vec y = v_set(*(const float *)(const void *)AT)
 
+/* At most PART bytes, in two parts that may overlap. */
+enum { PART = 32 };
+static inline void part_copy(void *to, const void *from, size_t size)
+{
+    char *d = to;
+    const char *s = from;
+#define PART_COPY(part)                                                                                          \
+    if (size >= (part)) {                                                                                        \
+        memcpy(d, s, part);                                                                                      \
+        memcpy(d + size - (part), s + size - (part), part);                                                      \
+        return;                                                                                                  \
+    }
+    PART_COPY(16)
+    PART_COPY(8)
+    PART_COPY(4)
+    PART_COPY(2)
+#undef PART_COPY
+    if (size) *d = *s;
+}
+
 static inline vec get_f32(const float *p) { return v_load(p); }
 static inline vec get_f32_n(const float *p, int n) { return v_load_n(p, n); }
 static inline vec get_f32_1(const float *p) { return v_set(*p); }
@@ -53,8 +73,8 @@ static inline vec get_f32_1(const float *p) { return v_set(*p); }
     static inline vec get_##name(const type *p) { return value; }                                                \
     static inline vec get_##name##_n(const type *s, int n)                                                       \
     {                                                                                                            \
-        type p[VEC_LANES] = { 0 };                                                                               \
-        for (int i = 0; i < n; i++) p[i] = s[i];                                                                 \
+        type p[PART / sizeof(type)] = { 0 };                                                                     \
+        part_copy(p, s, (size_t)n * sizeof *p);                                                                  \
         return value;                                                                                            \
     }                                                                                                            \
     static inline vec get_##name##_1(const type *s)                                                              \
@@ -97,9 +117,9 @@ STEP(splat, , v_set(p->imm[0]))
     static inline void put_##name(type *p, vec v) { store; }                                                     \
     static inline void put_##name##_n(type *d, vec v, int n)                                                     \
     {                                                                                                            \
-        type p[VEC_LANES];                                                                                       \
+        type p[PART / sizeof(type)];                                                                             \
         store;                                                                                                   \
-        for (int i = 0; i < n; i++) d[i] = p[i];                                                                 \
+        part_copy(d, p, (size_t)n * sizeof *p);                                                                  \
     }
 static inline void put_f32(float *p, vec v) { v_store(p, v); }
 static inline void put_f32_n(float *p, vec v, int n) { v_store_n(p, v, n); }
