@@ -493,7 +493,8 @@ static void choose_top(int32_t *place, const void *x, int64_t n, int64_t step, i
         typedef type   places_v __attribute__((vector_size(FOLD_BYTES)));                                              \
         typedef number mask __attribute__((vector_size(FOLD_BYTES)));                                                  \
         enum { LANES = FOLD_BYTES / sizeof(type), SOME = 2 * LANES };                                                  \
-        for (int64_t c = 0; c < n; c += SOME) {                                                                        \
+        for (int64_t at_c = 0; at_c < n; at_c += SOME) {                                                               \
+            const int64_t c = n - at_c < SOME && n > SOME ? n - SOME : at_c; /* the last ones whole */                 \
             const int64_t width = n - c < SOME ? n - c : SOME;                                                         \
             const type   *x = (const type *)from + c;                                                                  \
             places_v      v[2] = { 0 }, here[2] = { 0 };                                                               \

@@ -359,23 +359,47 @@ void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64
 }
 
 /* `count` runs of `size` bytes. Short ones are copied without a call, each part as long as its type; the last part
- * overlaps the one before. REPEATED: bytes of a repeated run that are written before they are copied as a whole. */
-enum { SHORT_RUN = 512, REPEATED = 4096 };
+ * overlaps the one before. REPEATED: bytes of a repeated run that are written before they are copied as a whole;
+ * REPEATED_SHORT: of a run, from which on it is copied. */
+enum { SHORT_RUN = 512, REPEATED_SHORT = 64, REPEATED = 4096 };
 #define SHORT_RUNS(type)                                                                                               \
     for (; count > 0; count--, dst += to, src += from) {                                                               \
         for (int64_t i = 0; i + (int64_t)sizeof(type) <= size; i += (int64_t)sizeof(type))                             \
             memcpy(dst + i, src + i, sizeof(type));                                                                    \
         memcpy(dst + size - sizeof(type), src + size - sizeof(type), sizeof(type));                                    \
     }
-/* One run `count` times, end to end: what is written is read again, twice as much each time. */
+/* One run `count` times, end to end: of a short one, vectors from all its places; else what is written is read again,
+ * twice as much each time. */
 static void repeat(char *dst, const char *src, int64_t size, int64_t count)
 {
-    int64_t done = size, part = size;
-    memcpy(dst, src, (size_t)size);
-    for (; done < size * count; done += part) {
-        if (done <= REPEATED) part = done;
-        if (part > size * count - done) part = size * count - done;
-        memcpy(dst + done, dst, (size_t)part);
+    enum { VECTOR = sizeof(floats) };
+    const int64_t all = size * count;
+    char part[REPEATED_SHORT + VECTOR];
+    int64_t done = size, step = size;
+    if (size >= REPEATED_SHORT || all < VECTOR) {
+        memcpy(dst, src, (size_t)size);
+    } else {
+        memcpy(part, src, (size_t)size);
+        for (int64_t i = size; i < size + VECTOR; i++) part[i] = part[i - size];
+        const int64_t first = all < REPEATED ? all : REPEATED;
+        int64_t from = 0;
+        for (done = 0; done + VECTOR <= first; done += VECTOR) {
+            memcpy(dst + done, part + from, VECTOR);
+            for (from += VECTOR; from >= size;) from -= size;
+        }
+        if (done < all && all <= REPEATED) memcpy(dst + all - VECTOR, part + (all - VECTOR) % size, VECTOR);
+        if (all <= REPEATED) return;
+        step = done / size * size; /* whole runs */
+        for (; done < all; done += step) {
+            const int64_t some = step < all - done ? step : all - done;
+            memcpy(dst + done, dst + done - step, (size_t)some);
+        }
+        return;
+    }
+    for (; done < all; done += step) {
+        if (done <= REPEATED) step = done;
+        if (step > all - done) step = all - done;
+        memcpy(dst + done, dst, (size_t)step);
     }
 }
 

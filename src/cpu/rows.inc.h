@@ -450,7 +450,7 @@ INLINE void cumulate_strip(float *y, int64_t y_row, const float *x, int64_t x_ro
     }
 }
 
-/* Fewer columns than a strip has at least. */
+/* Fewer columns than a vector has. */
 INLINE void cumulate_few(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
                          const bool is_before)
 {
@@ -464,21 +464,32 @@ INLINE void cumulate_few(float *y, int64_t y_row, const float *x, int64_t x_row,
     }
 }
 
+/* Strips are whole vectors: one that is not begins where it ends with the last column. */
 INLINE void cumulate_cols(float *y, int64_t y_row, const float *x, int64_t x_row, int64_t rows, int64_t n,
                           const bool is_before)
 {
-    int64_t i = 0;
-    for (int count = SUM_STRIP; count; count /= 2) {
-        for (; i + count * SUM_LANES <= n; i += count * SUM_LANES) {
-            switch (count) {
-            case 1: cumulate_strip(y + i, y_row, x + i, x_row, rows, 1, is_before); break;
-            case 2: cumulate_strip(y + i, y_row, x + i, x_row, rows, 2, is_before); break;
-            case 4: cumulate_strip(y + i, y_row, x + i, x_row, rows, 4, is_before); break;
-            default: cumulate_strip(y + i, y_row, x + i, x_row, rows, SUM_STRIP, is_before); break;
-            }
+    if (n < SUM_LANES) {
+        cumulate_few(y, y_row, x, x_row, rows, n, is_before);
+        return;
+    }
+    for (int64_t i = 0, count; i < n; i += count * SUM_LANES) {
+        count = (n - i + SUM_LANES - 1) / SUM_LANES;
+        if (count > SUM_STRIP) count = SUM_STRIP;
+        if (count * SUM_LANES > n) count--;
+        const int64_t at = i + count * SUM_LANES <= n ? i : n - count * SUM_LANES;
+        float *to = y + at;
+        const float *from = x + at;
+        switch (count) {
+        case 1: cumulate_strip(to, y_row, from, x_row, rows, 1, is_before); break;
+        case 2: cumulate_strip(to, y_row, from, x_row, rows, 2, is_before); break;
+        case 3: cumulate_strip(to, y_row, from, x_row, rows, 3, is_before); break;
+        case 4: cumulate_strip(to, y_row, from, x_row, rows, 4, is_before); break;
+        case 5: cumulate_strip(to, y_row, from, x_row, rows, 5, is_before); break;
+        case 6: cumulate_strip(to, y_row, from, x_row, rows, 6, is_before); break;
+        case 7: cumulate_strip(to, y_row, from, x_row, rows, 7, is_before); break;
+        default: cumulate_strip(to, y_row, from, x_row, rows, SUM_STRIP, is_before); break;
         }
     }
-    if (i < n) cumulate_few(y + i, y_row, x + i, x_row, rows, n - i, is_before);
 }
 
 static void cumulate_f32(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n, bool is_before)

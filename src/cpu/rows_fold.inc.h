@@ -151,6 +151,16 @@ INLINE fold_f64 least_f64(fold_f64 a, fold_f64 b)
             }                                                                                                          \
             if (c == cols) continue;                                                                                   \
             const size_t size = (size_t)(cols - c) * sizeof(type);                                                     \
+            if (cols >= LANES) { /* a whole vector, of which the end is kept */                                        \
+                const int64_t last = cols - LANES;                                                                     \
+                memcpy(a, to + last, FOLD_BYTES);                                                                      \
+                for (int64_t k = 0; k < n; k++) {                                                                      \
+                    memcpy(&v, x + k * row + last, FOLD_BYTES);                                                        \
+                    a[0] = join(a[0], map(v));                                                                         \
+                }                                                                                                      \
+                memcpy(to + c, (const char *)a + FOLD_BYTES - size, size);                                             \
+                continue;                                                                                              \
+            }                                                                                                          \
             a[0] = v = empty;                                                                                          \
             memcpy(a, to + c, size);                                                                                   \
             for (int64_t k = 0; k < n; k++) {                                                                          \
