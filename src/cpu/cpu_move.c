@@ -427,8 +427,7 @@ static void fill(char *dst, const char *src, uint32_t size, int64_t all)
     memcpy(&v, part, sizeof v);
     const int64_t first = all < REPEATED ? all : REPEATED;
     int64_t done = 0;
-    for (; done + 64 <= first; done += 64)
-        UNROLL for (int i = 0; i < 4; i++) memcpy(dst + done + 16 * i, &v, sizeof v);
+    for (; done + 64 <= first; done += 64) UNROLL for (int i = 0; i < 4; i++) memcpy(dst + done + 16 * i, &v, sizeof v);
     for (; done + 16 <= first; done += 16) memcpy(dst + done, &v, sizeof v);
     for (; all - done >= REPEATED; done += REPEATED) memcpy(dst + done, dst, REPEATED);
     if (all - done >= 16) memcpy(dst + done, dst, (size_t)(all - done));

@@ -34,7 +34,7 @@ typedef struct record {
     plane_band band;
     int64_t group_in, group_out, columns; /* columns: of a chunk; 0: by bands */
     bool is_thinned;                      /* chunks, of a stride */
-    int64_t high, wide, step[3];          /* then: rows of a plane and results of a row; elements from one to the next */
+    int64_t high, wide, step[3];          /* then: rows of a plane, results of a row, elements from one to the next */
     int64_t taps, at[TAPS];
     size_t scratch;
     row_after after; /* the epilogue: bias and clip in the loops, or a program behind them */
@@ -44,7 +44,8 @@ typedef struct record {
 static bool is_pointwise(const conv_shape *s)
 {
     for (int i = 0; i < 3; i++)
-        if (s->kernel[i] != 1 || s->pad[i] || s->in[i] < 1 || s->out[i] != (s->in[i] - 1) / s->stride[i] + 1) return false;
+        if (s->kernel[i] != 1 || s->pad[i] || s->in[i] < 1 || s->out[i] != (s->in[i] - 1) / s->stride[i] + 1)
+            return false;
     return true;
 }
 

@@ -2,9 +2,9 @@
 /* row_pool.c - max and average pooling in f32, f16 and bf16, pooling by norms in f32, max pooling of 8-bit codes: the
  * largest code is that of the largest number.
  *
- * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c; planes that
- * are narrower than a vector are turned in scratch, so that many are pooled as channels-last operands are. Any other
- * order: element by element. */
+ * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c; planes
+ * that are narrower than a vector are turned in scratch, so that many are pooled as channels-last operands are. Any
+ * other order: element by element. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/cpu_move.h"
 #include "cpu/level.h"
@@ -18,8 +18,8 @@ enum {
     TILE_RESULTS = 4096 /* results of a tile, so that several threads share a long row */
 };
 
-/* NARROW: widths that are less than a vector. TURNED: numbers of the planes that are turned at once, TURNED_LEAST planes
- * at least. Of more than TURNED_TAPS it is faster to fold rows first. */
+/* NARROW: widths that are less than a vector. TURNED: numbers of the planes that are turned at once, TURNED_LEAST
+ * planes at least. Of more than TURNED_TAPS it is faster to fold rows first. */
 enum { NARROW = 16, TURNED = 4096, TURNED_LEAST = 32, TURNED_PART = 16, TURNED_TAPS = 32 };
 
 /* Places: four results side by side, whose windows have the same taps. */

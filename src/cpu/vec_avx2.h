@@ -19,8 +19,8 @@ static inline __m256i v_mask(int n)
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), lane);
 }
-/* Before code of another level runs: what is left in the upper halves of registers makes its instructions wait. Compilers
- * do this at the end of functions that take no vectors. */
+/* Before code of another level runs: what is left in the upper halves of registers makes its instructions wait.
+ * Compilers do this at the end of functions that take no vectors. */
 static inline void v_leave(void)
 {
     _mm256_zeroupper();

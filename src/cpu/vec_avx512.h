@@ -14,8 +14,8 @@ typedef __m512 vec;
 #define VEC_REGISTERS 32
 #define VEC_SUFFIX(name) name##_avx512
 
-/* Before code of another level runs: what is left in the upper halves of registers makes its instructions wait. Compilers
- * do this at the end of functions that take no vectors. */
+/* Before code of another level runs: what is left in the upper halves of registers makes its instructions wait.
+ * Compilers do this at the end of functions that take no vectors. */
 static inline void v_leave(void)
 {
     _mm256_zeroupper();
