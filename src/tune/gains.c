@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* The model is sure that a type gains from `sure` times on, and that it does not from worth_comparing times on, as far
- * as the clock agreed with it before (model_trust). On a device a product in a narrower float may take `beside` times as
- * long by itself: what lies between it and the ops around is half as large, and casts between f32 products and narrow
- * ones would cost more. */
+ * as the clock agreed with it before (model_trust). On a device a product in a narrower float may take `beside` times
+ * as long by itself: what lies between it and the ops around is half as large, and casts between f32 products and
+ * narrow ones would cost more. */
 static const double noise = 1.03, sure = 1.5, worth_comparing = 3, beside = 1.3;
 
 typedef enum verdict { FOLLOWS, GAINS, LOSES } verdict;
