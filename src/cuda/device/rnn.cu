@@ -270,7 +270,7 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
     for (int b = 0; b < BATCH; b++) longest = larger(longest, length_of(a, slice + b));
     for (i32 i = threadIdx.x; i < BATCH * ((2 + AGAIN) * STATE + X_ROOM); i += BLOCK) state[i] = 0;
     sync_block();
-    if constexpr (ALONE)
+    if (ALONE && longest > 0)
         for (i32 i = threadIdx.x; i < BATCH * INPUTS; i += BLOCK) {
             const i32 b = slice + i / INPUTS, k = i % INPUTS;
             if (b < a.batch) coming[i / INPUTS * X_ROOM + cut<INPUTS>::place(k)] = widen(x_row(a, b)[k * a.sx[2]]);
