@@ -309,16 +309,16 @@ static size_t top_k_bytes(const problem *p, int64_t entries)
     return i64_mul(entries, entry_size(p), &bytes) && bytes < INT64_MAX / 4 ? size_align((size_t)bytes, 16) : SIZE_MAX;
 }
 
-/* Runs before a launch, and after it. */
+/* Runs before a launch, and after it. Lines or lengths without a bound have no such workspace. */
 static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
     const top_k_tactic x = TACTIC_AS(top_k_tactic, t);
     lines l;
     if (!x.part || lines_of(p, false, &l)) return 0;
-    int64_t entries = top_k_room(&x, cuda_range_most(order_range(&l, &l.in[0])), cuda_range_most(wanted_range(&l)));
+    int64_t entries = top_k_room(&x, order_range(&l, &l.in[0]).max, wanted_range(&l).max);
     for (uint32_t i = 0; i < l.kept_count; i++)
-        if (!i64_mul(entries, cuda_range_most(l.in[0].dim[l.kept[i]]), &entries)) return SIZE_MAX;
+        if (!i64_mul(entries, l.in[0].dim[l.kept[i]].max, &entries)) return SIZE_MAX;
     return size_mul(2, top_k_bytes(p, entries));
 }
 

@@ -35,9 +35,9 @@ static const char *scan_reject(const problem *p, const kernel_target *t)
 /* The most parts of all lines; INT64_MAX: no bound. */
 static int64_t scan_parts(const lines *l, int64_t part)
 {
-    int64_t count = cuda_ceil_div(cuda_range_most(order_range(l, &l->in[0])), part);
+    int64_t count = cuda_ceil_div(order_range(l, &l->in[0]).max, part);
     for (uint32_t i = 0; i < l->kept_count; i++)
-        if (!i64_mul(count, cuda_range_most(l->in[0].dim[l->kept[i]]), &count)) return INT64_MAX;
+        if (!i64_mul(count, l->in[0].dim[l->kept[i]].max, &count)) return INT64_MAX;
     return count;
 }
 
@@ -63,7 +63,7 @@ static size_t scan_workspace(const problem *p, const tactic *t, uint32_t threads
     (void)threads;
     const scan_tactic x = TACTIC_AS(scan_tactic, t);
     lines l;
-    return x.part && !lines_of(p, false, &l) ? (size_t)scan_parts(&l, x.part) * 8 : 0;
+    return x.part && !lines_of(p, false, &l) ? size_mul((size_t)scan_parts(&l, x.part), 8) : 0;
 }
 
 static double scan_cost_of(const problem *p, scan_tactic x, const kernel_target *target)

@@ -75,6 +75,17 @@ ir_value_id quirk_reshape_late(onnx_call *c, ir_value_id x, ir_value_id shape, u
     return build_shaped(&c->b, x, known, rank);
 }
 
+/* Is there a size that is no constant and never above 0, such as a negated one? When the model runs it is 0 or -1, and
+ * what these mean is decided then. */
+static bool is_never_a_size(const onnx_call *c, const dim *list, uint32_t count)
+{
+    bool is = false;
+    int64_t value;
+    for (uint32_t i = 0; i < count; i++)
+        is = is || (!dim_is_const(c->b.g->dims, list[i], &value) && dim_range_of(c->b.g->dims, list[i]).max <= 0);
+    return is;
+}
+
 void convert_reshape(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0), shape = call_in(c, 1);
@@ -89,7 +100,7 @@ void convert_reshape(onnx_call *c)
         return;
     }
     if (!shape) REJECT(c, INVALID_MODEL, "input 1 is missing");
-    if (call_known(c, shape, known, SIZES, &count)) {
+    if (call_known(c, shape, known, SIZES, &count) && !is_never_a_size(c, known, count)) {
         c->out[0] = reshape_known(c, x, known, count, zero_is_zero);
         return;
     }
