@@ -114,7 +114,7 @@ static uint32_t few_registers(const problem *p, const lines *l, const top_k_tact
 
 static bool few_is_sound(const problem *p, const lines *l, const top_k_tactic *t, uint32_t shared)
 {
-    const int64_t n = t->part ? t->part : cuda_range_most(order_range(l, &l->in[0]));
+    const int64_t n = t->part ? t->part : order_range(l, &l->in[0]).max;
     /* So that what is read at once is aligned in every part. */
     if (t->part % 16) return false;
     return t->room <= LIST_MOST && is_power(t->lanes, t->block) && t->room >= wanted_range(l).max &&
@@ -178,7 +178,7 @@ static void few_tactics(const problem *p, const lines *l, const kernel_target *t
 static void few_define(const problem *p, const lines *l, const top_k_tactic *t, bool is_merge, cuda_code *c)
 {
     const uint32_t lanes = is_merge ? MERGE_BLOCK : t->lanes;
-    int64_t n = cuda_range_most(order_range(l, &l->in[0]));
+    int64_t n = order_range(l, &l->in[0]).max;
     if (is_merge) n = top_k_room(t, n, t->room);
     else if (t->part) n = t->part;
     cuda_code_define(c, "K", t->room);
@@ -198,7 +198,7 @@ static bool top_k_is_sound(const problem *p, const lines *l, const top_k_tactic 
     const dim_range n = order_range(l, &l->in[0]), k = wanted_range(l);
     const int64_t sorted = t->kind ? k.max : t->part ? t->part : n.max;
     if (t->lanes || t->room < 2 || t->room / t->block > ENTRIES_MOST) return false;
-    if (t->part && merges_of(cuda_range_most(n), t->part) >= RECORD_LAUNCHES) return false;
+    if (t->part && merges_of(n.max, t->part) >= RECORD_LAUNCHES) return false;
     return (!t->kind || t->block >= 256) && sorted <= t->room && shared_bytes(p, t, t->room) <= shared;
 }
 
@@ -340,7 +340,7 @@ static bool top_k_code(const problem *p, const tactic *t, const kernel_target *t
     if (x.kind == TOPK_FEW) {
         few_define(p, &l, &x, index > 0, c);
     } else {
-        const int64_t n = cuda_range_most(order_range(&l, &l.in[0]));
+        const int64_t n = order_range(&l, &l.in[0]).max;
         cuda_code_define(c, "ROOM", x.room);
         cuda_code_define(c, "PACKED", is_packed(p, x.part ? x.part : n));
     }
