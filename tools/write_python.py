@@ -184,12 +184,12 @@ class Headers:
     # ---- what stands in the text of the headers only ----
 
     def comment(self, pattern):
-        """The comment that stands right before the declaration that `pattern` finds, without decoration. Functions that
-        follow each other without an empty line share one."""
+        """The comment that stands right before the declaration that `pattern` finds (its group, where it has one), without
+        decoration. Functions that follow each other without an empty line share one."""
         found = re.search(pattern, self.raw, re.M)
         if not found:
             return ""
-        before = self.raw[:found.start()].rstrip(" ")
+        before = self.raw[:found.start(found.lastindex or 0)].rstrip(" ")
         lines = before.split("\n")
         while lines and lines[-1].strip() == "":
             lines.pop()
@@ -284,7 +284,7 @@ def write(h):
     out += [f"{name[len('SINTER_'):]} = {value}" for name, value in h.constants.items() if name not in named]
     for kind, name in h.order:
         out.append("\n")
-        doc = h.comment(rf"^typedef (enum|struct) {name}\b.*\{{")
+        doc = h.comment(rf"^typedef (?:enum|struct) {name}\b.*\{{")
         if kind == "enum":
             out += [f"class {class_name(name)}(IntEnum):", docstring(doc or f"The values of {name}.", "    ")]
             out += [f"    {key} = {value}" for key, value in short_names(h.enums[name]).items()]
@@ -297,7 +297,7 @@ def write(h):
             out.append(f"{name} = {h.function_type(*h.callbacks[name])}")
     out.append("\n\n# name: (type of the result, types of the arguments, names of the arguments, documentation)\nFUNCTIONS = {")
     for name, (result, arguments) in sorted(h.functions.items()):
-        doc = h.comment(rf"\b{name}\(")
+        doc = h.comment(rf"^SINTER_API\b[^(;]*\b({name})\(") # comments may name it before
         types = ", ".join(t for _, t in arguments)
         names = " ".join(n for n, _ in arguments)
         out.append(f'    "{name}": ({result}, [{types}], "{names}",\n' + docstring(doc, "") + "),")

@@ -1226,7 +1226,10 @@ each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alph
 """value: a dense tensor on the host, copied, or borrowed until the network is destroyed if is_borrowed is not 0.
 """),
     "sinter_add_convolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
-""""""),
+"""input [N, C, spatial…]; kernel [maps, C / groups, kernel_size…]; bias [maps], or NULL. kernel NULL: input 1 is
+the kernel, set with sinter_layer_set_input (input 2 the bias). `spatial` is 1, 2 or 3 and the length of
+kernel_size.
+"""),
     "sinter_add_cumulative": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, c_uint32, c_uint32, POINTER(sinter_error)], "network input axis op exclusive reverse error",
 """axis: a scalar tensor that is known while building."""),
     "sinter_add_deconvolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
@@ -1702,14 +1705,23 @@ that one run reads and writes) and of half of L2. Products of 16 and 8 bits coun
 rates are those of its clocks, units and bus. Errors: INVALID_ARG (no device), UNSUPPORTED, NO_MEMORY.
 """),
     "sinter_engine_refit": (c_int, [c_void_p, POINTER(sinter_weight), c_uint32, POINTER(sinter_buffer), POINTER(sinter_error)], "engine weight count out error",
-""""""),
+"""Makes an engine with other weights. `engine` stays as it is; contexts of it go on.
+
+  weight   those that change. A weight of the engine that is made of several initializers needs all of them.
+  out      receives the bytes of the new engine, for sinter_engine_load_memory() and sinter_buffer_save().
+
+`engine` may have been loaded without a device. If it was stripped, all initializers are needed.
+Cost: that of making the weights that change, and of copying the others.
+Errors: INVALID_ARG (a name that the engine does not have, another type or size, a weight that is fixed and differs,
+an initializer that is missing: the error names it), INCOMPATIBLE (an engine of an older format), NO_MEMORY.
+"""),
     "sinter_engine_refit_file": (c_int, [c_void_p, c_char_p, POINTER(sinter_buffer), POINTER(sinter_error)], "engine path out error",
 """The same with all initializers of an ONNX file: the model that the engine was built from, with other weights.
 Initializers that the engine does not have are ignored; nothing else of the file is looked at. External data is read
 only from the folder of `path`. Errors: as above, and IO, INVALID_MODEL.
 """),
     "sinter_engine_release": (None, [c_void_p], "engine",
-""""""),
+"""Adds and removes a reference. The count is atomic. A context holds one reference. NULL is accepted."""),
     "sinter_engine_retain": (None, [c_void_p], "engine",
 """Adds and removes a reference. The count is atomic. A context holds one reference. NULL is accepted."""),
     "sinter_engine_set_weight_budget": (c_int, [c_void_p, c_uint64, POINTER(sinter_error)], "engine budget error",
@@ -1831,7 +1843,9 @@ by one with index == count. A cycle of layers is refused when shapes are asked f
 value out of range. Lists may be empty, which is their default.
 """),
     "sinter_layer_set_ints": (c_int, [c_void_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(sinter_error)], "layer name value count error",
-""""""),
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
+"""),
     "sinter_layer_set_metadata": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "layer text error",
 """Any text. The engine's description of the layer's steps does not contain it."""),
     "sinter_layer_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "layer name error",
@@ -1900,13 +1914,21 @@ network's last ones.
 Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_network_add_input": (c_void_p, [c_void_p, c_char_p, c_int, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(sinter_error)], "network name dtype rank dim dim_name error",
-""""""),
+"""Adds an input. `dim` has `rank` sizes; -1 is a free size, for which the build's profiles give ranges. `dim_name` is
+NULL, or has a name or NULL for each axis: free axes of one name have the same size in every run. A name that other
+inputs or outputs have is refused.
+"""),
     "sinter_network_add_loop": (c_void_p, [c_void_p, POINTER(sinter_error)], "network error",
 """"""),
     "sinter_network_build": (c_int, [c_void_p, POINTER(sinter_build_options), POINTER(sinter_buffer), POINTER(sinter_error)], "network options out error",
-""""""),
+"""Builds an engine as sinter_build_memory (build.h) does. Profiles, samples, states and values name the network's
+inputs. The network does not change, and is borrowed for the call. Layers that no output needs are built into
+nothing, but must be valid. Errors list all layers that cannot be built. Cost: seconds.
+"""),
     "sinter_network_create": (c_int, [POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "options out error",
-""""""),
+"""Makes an empty network. options NULL: defaults; the network's memory comes from its allocator.
+Errors: NO_MEMORY, INVALID_ARG.
+"""),
     "sinter_network_destroy": (None, [c_void_p], "network",
 """Frees the network and everything in it. All handles become invalid. NULL is fine."""),
     "sinter_network_find_layer": (c_void_p, [c_void_p, c_char_p], "network name",
@@ -1930,7 +1952,9 @@ layer computes in the widest of f16, bf16 and f32 that an input or weights of it
     "sinter_network_mark_debug": (c_int, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network tensor is_marked error",
 """Debug tensors are outputs, too, behind all other outputs. is_marked 0 takes the mark back."""),
     "sinter_network_mark_output": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network tensor error",
-""""""),
+"""Makes the tensor an output of the engine, after the outputs that are marked already; or takes that back. The
+tensor's name is the output's name. Marking twice is refused.
+"""),
     "sinter_network_mark_shape_output": (c_int, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network tensor is_marked error",
 """The same for the shape of the tensor: the output is i64[rank] and is named "NAME.shape"."""),
     "sinter_network_name": (c_char_p, [c_void_p], "network",

@@ -57,12 +57,12 @@ sinter_status sinter_engine_weights(const sinter_engine *g, int (*visit)(void *,
     return SINTER_OK;
 }
 
-/* Is one of these names. */
 typedef struct name_list {
     const char *const *at;
     uint32_t count;
 } name_list;
 
+/* refit_options.find where only names count: not NULL if the list has the name. */
 static const void *find_name(void *user, const char *name, uint64_t digest, uint64_t size)
 {
     const name_list *list = user;

@@ -126,7 +126,8 @@ int64_t  cuda_ceil_div(int64_t a, int64_t b);                   /* a >= 0, b > 0
 int64_t  cuda_operand_count(const problem_operand *o);          /* elements at opt */
 /* Launch, bytes over bandwidth, operations over rate: 2 us + max(bytes / bandwidth, ops / flops). */
 double   cuda_cost_ns(const kernel_target *t, double bytes, double ops);
-/* The most that a size can be; where nothing bounds it, what is usual: more is refused when it comes. */
+/* The most that a size can be; where nothing bounds it, what is usual: more is refused when it comes. Not for what
+ * memory is made of or elements are numbered with: nothing refuses there, so `max` counts. */
 int64_t  cuda_range_most(dim_range d);
 /* The most blocks of a cluster; for tactics, which may not know the chip. */
 static inline uint32_t cuda_cluster_most(const kernel_target *t) { return t->cluster ? t->cluster : 8; }

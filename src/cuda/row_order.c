@@ -309,7 +309,7 @@ static size_t top_k_bytes(const problem *p, int64_t entries)
     return i64_mul(entries, entry_size(p), &bytes) && bytes < INT64_MAX / 4 ? size_align((size_t)bytes, 16) : SIZE_MAX;
 }
 
-/* Runs before a launch, and after it. Lines or lengths without a bound have no such workspace. */
+/* Runs before a launch, and after it. SIZE_MAX: lines, or their lengths, have no bound. */
 static size_t top_k_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
