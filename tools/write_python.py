@@ -9,6 +9,7 @@ that the parser does not know is an error. Comments become docstrings, tables of
     write_python.py            writes the files
     write_python.py --check    changes nothing; fails if a file is out of date"""
 import argparse
+import ast
 import difflib
 import os
 import pathlib
@@ -243,6 +244,16 @@ class Headers:
     def format_rows(self):
         return [(r[0], *map(int, r[3:])) for r in self.rows("SINTER_FORMAT_MAP")]
 
+    def compat_tables(self):
+        """The tables of compat/NvInferTables.h, as text of Python."""
+        names = "SINTER_UNUSED_FLAGS", "SINTER_UNUSED_SETTINGS", "SINTER_REFUSED_SETTINGS"
+        source = '#include "sinter/compat/NvInferTables.h"\n#define P(name, v2, v3, outputs, fields) (#name, v2 v3, outputs, (fields)),\n' \
+                 '#define I(name, count) (#name, "INT32", count),\n#define F(name, count) (#name, "FLOAT32", count),\n' \
+                 "#define X(name, text) #name: text,\n(SINTER_SHIPPED_PLUGINS(P, I, F))@"
+        parts = preprocess(source + "@".join(f"{{{name}(X)}}" for name in names)).split("@")
+        plugins, flags, *settings = [ast.literal_eval(part.strip()) for part in parts]
+        return plugins, flags, {**settings[0], **settings[1]}
+
 
 def joined(strings):
     """The text of neighbouring C strings."""
@@ -312,6 +323,11 @@ def write(h):
     out.append("\n# (name, lanes, behind, is_last): SINTER_FORMAT_MAP of network.h\nFORMATS = " +
                pprint.pformat(tuple(h.format_rows()), width=116))
     out.append("\n# (name, what it means)\nSTATUSES = " + pprint.pformat(tuple(h.status_texts()), width=116))
+    plugins, flags, settings = h.compat_tables()
+    out.append("\n# compat/NvInferTables.h: (name, versions, outputs, fields), a field is (name, type, elements; 0: weights)\nSHIPPED_PLUGINS = " +
+               pprint.pformat(plugins, width=116, compact=True))
+    out.append("\n# flag of BuilderFlag: why it changes nothing\nUNUSED_FLAGS = " + pprint.pformat(flags, width=116, sort_dicts=False))
+    out.append("\n# setting of a build: what is said of it\nSAID_OF_SETTINGS = " + pprint.pformat(settings, width=116, sort_dicts=False))
     out.append("\nSTRUCTS = (" + ",\n           ".join(name for kind, name in h.order if kind == "struct") + ")")
     out.append("ENUMS = {" + ",\n         ".join(f'"{name}": {class_name(name)}' for kind, name in h.order if kind == "enum") + "}")
     return "\n".join(out) + "\n"

@@ -2357,6 +2357,53 @@ STATUSES = (('OK', 'ok'),
  ('INTERNAL', 'an invariant broke: please report a bug'),
  ('CANCELLED', 'the caller cancelled it'))
 
+# compat/NvInferTables.h: (name, versions, outputs, fields), a field is (name, type, elements; 0: weights)
+SHIPPED_PLUGINS = (('EfficientNMS_TRT', '1', 4,
+  (('score_threshold', 'FLOAT32', 1), ('iou_threshold', 'FLOAT32', 1), ('max_output_boxes', 'INT32', 1),
+   ('background_class', 'INT32', 1), ('score_activation', 'INT32', 1), ('class_agnostic', 'INT32', 1),
+   ('box_coding', 'INT32', 1))),
+ ('BatchedNMS_TRT', '1', 4,
+  (('shareLocation', 'INT32', 1), ('backgroundLabelId', 'INT32', 1), ('numClasses', 'INT32', 1),
+   ('topK', 'INT32', 1), ('keepTopK', 'INT32', 1), ('scoreThreshold', 'FLOAT32', 1), ('iouThreshold', 'FLOAT32', 1),
+   ('isNormalized', 'INT32', 1), ('clipBoxes', 'INT32', 1), ('scoreBits', 'INT32', 1),
+   ('caffeSemantics', 'INT32', 1))),
+ ('BatchedNMSDynamic_TRT', '1', 4,
+  (('shareLocation', 'INT32', 1), ('backgroundLabelId', 'INT32', 1), ('numClasses', 'INT32', 1),
+   ('topK', 'INT32', 1), ('keepTopK', 'INT32', 1), ('scoreThreshold', 'FLOAT32', 1), ('iouThreshold', 'FLOAT32', 1),
+   ('isNormalized', 'INT32', 1), ('clipBoxes', 'INT32', 1), ('scoreBits', 'INT32', 1),
+   ('caffeSemantics', 'INT32', 1))),
+ ('ROIAlign_TRT', '12', 1,
+  (('coordinate_transformation_mode', 'INT32', 1), ('mode', 'INT32', 1), ('output_height', 'INT32', 1),
+   ('output_width', 'INT32', 1), ('sampling_ratio', 'INT32', 1), ('spatial_scale', 'FLOAT32', 1))),
+ ('ModulatedDeformConv2d', '12', 1,
+  (('stride', 'INT32', 2), ('padding', 'INT32', 2), ('dilation', 'INT32', 2), ('group', 'INT32', 1),
+   ('deformable_group', 'INT32', 1))),
+ ('MultiscaleDeformableAttnPlugin_TRT', '12', 1, ()),
+ ('InstanceNormalization_TRT', '123', 1,
+  (('epsilon', 'FLOAT32', 1), ('scales', 'FLOAT32', 0), ('bias', 'FLOAT32', 0), ('relu', 'INT32', 1),
+   ('alpha', 'FLOAT32', 1))))
+
+# flag of BuilderFlag: why it changes nothing
+UNUSED_FLAGS = {'SPARSE_WEIGHTS': 'there are no kernels for 2:4 sparse weights',
+ 'VERSION_COMPATIBLE': 'an engine is for one version of sinter: build it again, or keep the model',
+ 'WEIGHT_STREAMING': "every engine for a GPU can stream weights: set the engine's weight streaming budget",
+ 'SAFETY_SCOPE': 'there is no safety runtime',
+ 'FP8': '8-bit floats are used where the model quantises to them',
+ 'INT4': '4-bit weights are used where the model quantises to them'}
+
+# setting of a build: what is said of it
+SAID_OF_SETTINGS = {'HARDWARE': 'the hardware compatibility level changes nothing: kernels are chosen for one chip; build an engine '
+             'for each',
+ 'PLUGINS': 'plugins to serialize change nothing: an engine carries no libraries; the program that runs it loads '
+            'them',
+ 'SELECTOR': 'the algorithm selector changes nothing: kernels are chosen by their times, which a timing cache '
+             'keeps',
+ 'INT8': 'the flag INT8 changes nothing without ranges: a calibrator, dynamic ranges of tensors, or a model with '
+         'QuantizeLinear and DequantizeLinear',
+ 'CAPABILITY': 'the engine capability is not STANDARD: there is no safety runtime, and no DLA',
+ 'PLATFORM': 'the runtime platform is not SAME_AS_BUILD: build on the system that runs the engine',
+ 'DLA': 'there is no DLA: everything runs on the GPU or the CPU, which the flag GPU_FALLBACK permits'}
+
 STRUCTS = (sinter_error,
            sinter_allocator,
            sinter_limits,

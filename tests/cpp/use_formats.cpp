@@ -409,7 +409,7 @@ static void refusals()
     Selector selector;
     m.config->setAlgorithmSelector(&selector);
     CHECK(m.config->getAlgorithmSelector() == &selector);
-    CHECK(m.build() != nullptr && logger.has("setAlgorithmSelector"));
+    CHECK(m.build() != nullptr && logger.has("the algorithm selector changes nothing"));
     m.config->setAlgorithmSelector(nullptr);
     char const *const libraries[] = { "a.so", "b.so" };
     m.config->setPluginsToSerialize(libraries, 2);
@@ -417,11 +417,16 @@ static void refusals()
     CHECK(m.config->setL2LimitForTiling(4096) && m.config->getL2LimitForTiling() == 4096);
     CHECK(m.config->getNbPluginsToSerialize() == 2 && !std::strcmp(m.config->getPluginToSerialize(1), "b.so"));
     CHECK(m.config->getPluginToSerialize(2) == nullptr && m.config->getMaxNbTactics() == 7);
-    CHECK(m.build() != nullptr && logger.has("setPluginsToSerialize changes nothing"));
+    CHECK(m.build() != nullptr && logger.has("plugins to serialize change nothing"));
     m.config->setPluginsToSerialize(nullptr, 0);
     m.config->setRuntimePlatform(RuntimePlatform::kWINDOWS_AMD64);
     CHECK(m.build() == nullptr && logger.has("runtime platform"));
     m.config->setRuntimePlatform(RuntimePlatform::kSAME_AS_BUILD);
+    m.config->setDefaultDeviceType(DeviceType::kDLA);
+    CHECK(m.build() == nullptr && logger.has("there is no DLA"));
+    m.config->setFlag(BuilderFlag::kGPU_FALLBACK);
+    CHECK(m.build() != nullptr);
+    m.config->setDefaultDeviceType(DeviceType::kGPU);
     m.config->setEngineCapability(EngineCapability::kSAFETY);
     CHECK(m.config->getEngineCapability() == EngineCapability::kSAFETY);
     CHECK(m.build() == nullptr && logger.has("engine capability"));

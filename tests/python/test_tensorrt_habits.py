@@ -770,7 +770,7 @@ def test_algorithm_selectors():
     config = builder.create_builder_config()
     config.algorithm_selector = object()
     assert builder.build_serialized_network(network, config) is not None
-    assert any("algorithm_selector changes nothing" in text for text in recorded)
+    assert any("algorithm selector changes nothing" in text for text in recorded)
 
 
 def test_settings_that_change_nothing():

@@ -5,6 +5,7 @@
 
 #include "NvInfer.h"
 #include "NvInferAlgorithm.h"
+#include "NvInferTables.h"
 #include "NvInferTimingCache.h"
 
 #include <cmath>
@@ -280,7 +281,7 @@ class IBuilderConfig {
         return index >= 0 && index < getNbPluginsToSerialize() ? libraries_[static_cast<size_t>(index)].c_str()
                                                               : nullptr;
     }
-    /* There is no DLA: a layer is told to run on the GPU, or nowhere. */
+    /* There is no DLA: a build refuses it, unless kGPU_FALLBACK permits the GPU. */
     void setDeviceType(ILayer const *, DeviceType type) noexcept { uses_dla_ = uses_dla_ || type == DeviceType::kDLA; }
     DeviceType getDeviceType(ILayer const *) const noexcept { return getDefaultDeviceType(); }
     bool isDeviceTypeSet(ILayer const *) const noexcept { return false; }
@@ -319,6 +320,13 @@ class IBuilderConfig {
     std::vector<std::string> libraries_;
     bool uses_dla_ = false;
 };
+
+namespace detail {
+#define SINTER_TEXT(name, text) constexpr char const *said_##name = text;
+SINTER_UNUSED_SETTINGS(SINTER_TEXT)
+SINTER_REFUSED_SETTINGS(SINTER_TEXT)
+#undef SINTER_TEXT
+} // namespace detail
 
 class IBuilder : public detail::reporter, public detail::threaded {
   public:
@@ -443,42 +451,24 @@ class IBuilder : public detail::reporter, public detail::threaded {
     void destroy() noexcept { delete this; }
 
   private:
-    struct named_flag {
-        BuilderFlag flag;
-        char const *text;
-    };
     void warn(std::string const &text) const { say(ILogger::Severity::kWARNING, text); }
-    /* Says what of a configuration changes nothing. */
+    [[noreturn]] static void refuse(char const *text) { throw sinter::error(SINTER_UNSUPPORTED, text); }
+    /* Says what of a configuration changes nothing, and refuses what is not there. */
     void explain(INetworkDefinition const &network, IBuilderConfig const &config) const
     {
-        static const named_flag unused[] = {
-            { BuilderFlag::kSPARSE_WEIGHTS,
-              "SPARSE_WEIGHTS changes nothing: there are no kernels for 2:4 sparse weights" },
-            { BuilderFlag::kVERSION_COMPATIBLE,
-              "VERSION_COMPATIBLE changes nothing: an engine is for one version of sinter" },
-            { BuilderFlag::kSAFETY_SCOPE, "SAFETY_SCOPE changes nothing: there is no safety runtime" },
-            { BuilderFlag::kFP8, "FP8 changes nothing: 8-bit floats are used where the model quantises to them" },
-            { BuilderFlag::kINT4, "INT4 changes nothing: 4-bit weights are used where the model quantises to them" },
-        };
-        for (named_flag const &f : unused)
-            if (config.getFlag(f.flag)) warn(f.text);
-        if (config.capability_ != EngineCapability::kSTANDARD)
-            throw sinter::error(SINTER_UNSUPPORTED,
-                                "the engine capability is not kSTANDARD: there is no safety runtime, and no DLA");
-        if (config.platform_ != RuntimePlatform::kSAME_AS_BUILD)
-            throw sinter::error(SINTER_UNSUPPORTED, "the runtime platform is not kSAME_AS_BUILD: build on the system "
-                                                    "that runs the engine");
-        if (config.compatibility_ != HardwareCompatibilityLevel::kNONE)
-            warn("setHardwareCompatibilityLevel changes nothing: kernels are chosen for one chip: build for each");
-        if (!config.libraries_.empty())
-            warn("setPluginsToSerialize changes nothing: the program that runs an engine loads its libraries");
-        if (config.selector_)
-            warn("setAlgorithmSelector changes nothing: kernels are chosen by their times, which setTimingCache keeps");
-        if (config.uses_dla_)
-            warn("DeviceType::kDLA changes nothing: there is no DLA, everything runs on the GPU or the CPU");
+#define SINTER_FLAG(name, text) { BuilderFlag::k##name, #name " changes nothing: " text },
+        static const std::pair<BuilderFlag, char const *> unused[] = { SINTER_UNUSED_FLAGS(SINTER_FLAG) };
+#undef SINTER_FLAG
+        for (auto const &f : unused)
+            if (config.getFlag(f.first)) warn(f.second);
+        if (config.capability_ != EngineCapability::kSTANDARD) refuse(detail::said_CAPABILITY);
+        if (config.platform_ != RuntimePlatform::kSAME_AS_BUILD) refuse(detail::said_PLATFORM);
+        if (config.uses_dla_ && !config.getFlag(BuilderFlag::kGPU_FALLBACK)) refuse(detail::said_DLA);
+        if (config.compatibility_ != HardwareCompatibilityLevel::kNONE) warn(detail::said_HARDWARE);
+        if (!config.libraries_.empty()) warn(detail::said_PLUGINS);
+        if (config.selector_) warn(detail::said_SELECTOR);
         if (config.getFlag(BuilderFlag::kINT8) && !config.calibrator_ && ranges(network).empty())
-            warn("INT8 changes nothing without a calibrator, dynamic ranges, or a model with QuantizeLinear and "
-                 "DequantizeLinear");
+            warn(detail::said_INT8);
     }
     /* Dynamic ranges that were set, by tensor. */
     static std::map<std::string, float> ranges(INetworkDefinition const &network)

@@ -6,6 +6,7 @@
 #define NV_INFER_PLUGIN_SHIPPED_H
 
 #include "NvInferPluginFields.h"
+#include "NvInferTables.h"
 
 #include <map>
 
@@ -24,40 +25,13 @@ struct shipped_kind {
 };
 inline std::vector<shipped_kind> const &shipped_kinds()
 {
-    constexpr PluginFieldType I = PluginFieldType::kINT32, F = PluginFieldType::kFLOAT32;
-    static const std::vector<shipped_field> batched = {
-        { "shareLocation", I, 1 },  { "backgroundLabelId", I, 1 }, { "numClasses", I, 1 },   { "topK", I, 1 },
-        { "keepTopK", I, 1 },       { "scoreThreshold", F, 1 },    { "iouThreshold", F, 1 }, { "isNormalized", I, 1 },
-        { "clipBoxes", I, 1 },      { "scoreBits", I, 1 },         { "caffeSemantics", I, 1 }
-    };
-    static const std::vector<shipped_kind> kinds = {
-        { "EfficientNMS_TRT", "1", "", 4,
-          { { "score_threshold", F, 1 },
-            { "iou_threshold", F, 1 },
-            { "max_output_boxes", I, 1 },
-            { "background_class", I, 1 },
-            { "score_activation", I, 1 },
-            { "class_agnostic", I, 1 },
-            { "box_coding", I, 1 } } },
-        { "BatchedNMS_TRT", "1", "", 4, batched },
-        { "BatchedNMSDynamic_TRT", "1", "", 4, batched },
-        { "ROIAlign_TRT", "1", "2", 1,
-          { { "coordinate_transformation_mode", I, 1 },
-            { "mode", I, 1 },
-            { "output_height", I, 1 },
-            { "output_width", I, 1 },
-            { "sampling_ratio", I, 1 },
-            { "spatial_scale", F, 1 } } },
-        { "ModulatedDeformConv2d", "1", "2", 1,
-          { { "stride", I, 2 },
-            { "padding", I, 2 },
-            { "dilation", I, 2 },
-            { "group", I, 1 },
-            { "deformable_group", I, 1 } } },
-        { "MultiscaleDeformableAttnPlugin_TRT", "1", "2", 1, {} },
-        { "InstanceNormalization_TRT", "12", "3", 1,
-          { { "epsilon", F, 1 }, { "scales", F, 0 }, { "bias", F, 0 }, { "relu", I, 1 }, { "alpha", F, 1 } } },
-    };
+#define SHIPPED_INT(name, count) { #name, PluginFieldType::kINT32, count },
+#define SHIPPED_FLOAT(name, count) { #name, PluginFieldType::kFLOAT32, count },
+#define SHIPPED_KIND(name, v2, v3, outputs, fields) { #name, v2, v3, outputs, { fields } },
+    static const std::vector<shipped_kind> kinds = { SINTER_SHIPPED_PLUGINS(SHIPPED_KIND, SHIPPED_INT, SHIPPED_FLOAT) };
+#undef SHIPPED_INT
+#undef SHIPPED_FLOAT
+#undef SHIPPED_KIND
     return kinds;
 }
 

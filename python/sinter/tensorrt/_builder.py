@@ -5,9 +5,10 @@ import os
 import tempfile
 import time
 
+from .._abi import SAID_OF_SETTINGS, UNUSED_FLAGS
 from .._library import Error
 from ._calibrate import ranges_of
-from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, default_device, plan_memory, strict, unused_allocator
+from ._core import Dims, ILogger, Managed, NotAvailable, Reporter, default_device, plan_memory, strict, unused_allocator
 from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, PreviewFeature,
                       ProfilingVerbosity, RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
@@ -276,7 +277,7 @@ class Builder(Managed, Reporter):
         start = time.perf_counter()
         wanted = {config.default_device_type, *config.device_types.values()}
         if wanted != {DeviceType.GPU} and not config.get_flag(BuilderFlag.GPU_FALLBACK):
-            raise NotAvailable(Missing("IBuilderConfig", "DLA").text() + "; BuilderFlag.GPU_FALLBACK permits it")
+            raise NotAvailable(SAID_OF_SETTINGS["DLA"])
         options = {"device": self.device, "refittable": bool(config.flags & REFITS)}
         if config.get_flag(BuilderFlag.REFIT_INDIVIDUAL):
             if network._refittable:
@@ -355,22 +356,19 @@ class Builder(Managed, Reporter):
                 self.say(Severity.WARNING, f"{flag} changes nothing: {text}")
         if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is None and not network._ranges and \
                 not network._is_quantized():
-            self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without ranges: give int8_calibrator, ITensor.dynamic_range, "
-                     "or a model with QuantizeLinear and DequantizeLinear")
+            self.say(Severity.WARNING, SAID_OF_SETTINGS["INT8"])
         if config.hardware_compatibility_level != HardwareCompatibilityLevel.NONE:
-            self.say(Severity.WARNING, f"{config.hardware_compatibility_level} changes nothing: kernels are chosen for one chip: build an "
-                     "engine for each")
+            self.say(Severity.WARNING, SAID_OF_SETTINGS["HARDWARE"])
         if config.engine_capability != EngineCapability.STANDARD:
-            raise NotAvailable(f"{EngineCapability(config.engine_capability)} is not available: there is no safety runtime, and no DLA; STANDARD is")
+            raise NotAvailable(SAID_OF_SETTINGS["CAPABILITY"])
         if config.runtime_platform != RuntimePlatform.SAME_AS_BUILD:
-            raise NotAvailable(f"{RuntimePlatform(config.runtime_platform)} is not available: build on the system that runs the engine")
+            raise NotAvailable(SAID_OF_SETTINGS["PLATFORM"])
         if config.plugins_to_serialize:
-            self.say(Severity.WARNING, "plugins_to_serialize changes nothing: an engine carries no libraries, and the script that runs it loads them")
+            self.say(Severity.WARNING, SAID_OF_SETTINGS["PLUGINS"])
         if config.remote_auto_tuning_config or config.build_route:
             self.say(Severity.WARNING, "remote_auto_tuning_config and build_route change nothing: kernels are measured on the machine that builds")
         if config.algorithm_selector is not None:
-            self.say(Severity.WARNING, "algorithm_selector changes nothing: kernels are chosen by their times, which a timing cache keeps "
-                     "(IBuilderConfig.create_timing_cache) and can change (ITimingCache.update)")
+            self.say(Severity.WARNING, SAID_OF_SETTINGS["SELECTOR"])
         set_types = [layer.name for layer in network._net.layers if layer.precision is not None]
         if set_types and not (config.flags & KEEPS_PRECISIONS):
             self.say(Severity.WARNING, f"the precisions of {len(set_types)} layers ({', '.join(set_types[:3])}) change nothing: set "
@@ -413,11 +411,4 @@ def mask(*flags):
 
 REFITS = mask(BuilderFlag.REFIT, BuilderFlag.REFIT_IDENTICAL, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
 KEEPS_PRECISIONS = mask(BuilderFlag.OBEY_PRECISION_CONSTRAINTS, BuilderFlag.PREFER_PRECISION_CONSTRAINTS, BuilderFlag.STRICT_TYPES)
-UNUSED = {
-    BuilderFlag.SPARSE_WEIGHTS: "there are no kernels for 2:4 sparse weights",
-    BuilderFlag.VERSION_COMPATIBLE: "an engine is for one version of sinter; build it again, or keep the model",
-    BuilderFlag.WEIGHT_STREAMING: "every engine for a GPU can stream weights: ICudaEngine.weight_streaming_budget_v2",
-    BuilderFlag.SAFETY_SCOPE: "there is no safety runtime",
-    BuilderFlag.FP8: "8-bit floats are used where the model quantises to them",
-    BuilderFlag.INT4: "4-bit weights are used where the model quantises to them",
-}
+UNUSED = {BuilderFlag[name]: text for name, text in UNUSED_FLAGS.items()}

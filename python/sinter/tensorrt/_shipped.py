@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugins that TensorRT ships and that are operators here. Scripts get them from the registry and add them to networks; models have
 them as nodes."""
+from .._abi import SHIPPED_PLUGINS
 from .._dtype import numpy
 from ._names import PluginFieldType
 from ._plugin_classes import IPluginV2DynamicExt
 
-# name: versions, outputs, fields. A field is an integer, or where it has a point a number of any kind; with : two integers; [] is weights.
-ROWS = {
-    "EfficientNMS_TRT": ("1", 4, "score_threshold. iou_threshold. max_output_boxes background_class score_activation class_agnostic box_coding"),
-    "BatchedNMS_TRT": ("1", 4, "shareLocation backgroundLabelId numClasses topK keepTopK scoreThreshold. iouThreshold. isNormalized clipBoxes "
-                               "scoreBits caffeSemantics"),
-    "ROIAlign_TRT": ("12", 1, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale."),
-    "ModulatedDeformConv2d": ("12", 1, "stride: padding: dilation: group deformable_group"),
-    "MultiscaleDeformableAttnPlugin_TRT": ("12", 1, ""),
-    "InstanceNormalization_TRT": ("123", 1, "epsilon. scales[] bias[] relu alpha."),
-}
-ROWS["BatchedNMSDynamic_TRT"] = ROWS["BatchedNMS_TRT"]
+ROWS = {name: row for name, *row in SHIPPED_PLUGINS}
 
 
 class ShippedPlugin(IPluginV2DynamicExt):
@@ -45,29 +36,23 @@ class ShippedCreator:
 
     def __init__(self, kind, version, space):
         from ._registry import PluginField, PluginFieldCollection_
-        self.name, self.plugin_version, self.plugin_namespace, self.kinds = kind, version, space, ROWS[kind][2].split()
-        types = {"]": PluginFieldType.FLOAT32, ".": PluginFieldType.FLOAT32}
-        self.field_names = PluginFieldCollection_(PluginField(k.rstrip("[].:"), None, types.get(k[-1], PluginFieldType.INT32))
-                                                  for k in self.kinds)
+        self.name, self.plugin_version, self.plugin_namespace, self.fields = kind, version, space, ROWS[kind][2]
+        self.field_names = PluginFieldCollection_(PluginField(name, None, PluginFieldType[type]) for name, type, _ in self.fields)
 
     def create_plugin(self, name, field_collection, phase=None):
         """A plugin; ValueError for a field that it does not have."""
         np, values = numpy(), {}
-        kinds = {k.rstrip("[].:"): k[-1] for k in self.kinds}
+        known = {name: (type, count) for name, type, count in self.fields}
         for field in field_collection or ():
             if field.name in ("plugin_version", "plugin_namespace"):
                 continue
-            if field.name not in kinds:
-                raise ValueError(f"{self.name} has no field '{field.name}': {', '.join(kinds)}")
-            data = np.asarray(field.data).reshape(-1)
-            if kinds[field.name] == "]":
-                values[field.name] = data.astype("f4")
-            elif data.size != (wanted := 2 if kinds[field.name] == ":" else 1):
-                raise ValueError(f"field '{field.name}' of {self.name} has {data.size} elements, {wanted} is wanted")
-            elif wanted == 2:
-                values[field.name] = [int(v) for v in data]
-            else:
-                values[field.name] = float(data[0]) if kinds[field.name] == "." else int(data[0])
+            if field.name not in known:
+                raise ValueError(f"{self.name} has no field '{field.name}': {', '.join(known)}")
+            (type, count), data = known[field.name], np.asarray(field.data).reshape(-1)
+            if count and data.size != count:
+                raise ValueError(f"field '{field.name}' of {self.name} has {data.size} elements, {count} is wanted")
+            data = data.astype("f4" if type == "FLOAT32" else "i4")
+            values[field.name] = data if not count else data[0].item() if count == 1 else data.tolist()
         made = ShippedPlugin(self.name, self.plugin_version, values)
         made.plugin_namespace = self.plugin_namespace
         return made
