@@ -12,6 +12,7 @@ from ._builder import Builder, IBuilderConfig, IOptimizationProfile
 from ._control import IIfConditional, IIfConditionalBoundaryLayer, ILoop, ILoopBoundaryLayer
 from ._core import (Dims, Dims2, Dims3, Dims4, DimsHW, IHostMemory, ILogger, Logger, Managed, Missing, NotAvailable, Permutation, Weights,
                     listed, nptype, volume)
+from ._execution import IExecutionContext, IRuntimeConfig
 from ._inspector import EngineInspector
 from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAllocator, IGpuAsyncAllocator, IInt8Calibrator,
                           IInt8EntropyCalibrator, IInt8EntropyCalibrator2, IInt8LegacyCalibrator, IInt8MinMaxCalibrator,
@@ -25,7 +26,7 @@ from ._plugin_classes import CLASSES as _PLUGIN_CLASSES
 from ._refitter import OnnxParserRefitter, Refitter
 from ._registry import (IPluginRegistry, PluginField, PluginFieldCollection_, get_builder_plugin_registry,
                         get_plugin_registry, init_libnvinfer_plugins)
-from ._runtime import ICudaEngine, IExecutionContext, IRuntimeConfig, ISerializationConfig, Runtime
+from ._runtime import ICudaEngine, ISerializationConfig, Runtime
 from ._timing import ITimingCache, TimingCacheKey, TimingCacheValue
 
 __version__ = _os.environ.get("SINTER_TENSORRT_VERSION") or "10.16.0"
