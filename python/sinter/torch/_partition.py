@@ -8,6 +8,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 import sinter
 
+from ._engine_cache import build
 from ._lowering import ONNX, SYMBOLIC, Lowering, as_int, elements, expr_of
 from ._runtime import Built, Output, load_engine
 
@@ -185,8 +186,8 @@ class Partition:
         weights = dict(self.constants)
         noted = Built(None, self.device, inputs, names, outputs, where, limits, sizes, weights, self.is_single)
         if plan is None:
-            plan = sinter.build(lowering.model.serialize(), profiles=profile or None,
-                                **self.settings.build_options(self.device, self.has_convolution()))
+            plan = build(self.settings, lowering.model.serialize(), profiles=profile or None,
+                         **self.settings.build_options(self.device, self.has_convolution()))
             builds += 1
         engine = load_engine(plan, self.device)
         if [i.name for i in engine.inputs] != [name for _, name, _ in inputs]:

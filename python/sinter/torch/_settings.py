@@ -14,11 +14,11 @@ IGNORED = frozenset("""debug num_avg_timing_iters max_aux_streams version_compat
  assume_dynamic_shape_support dla_sram_size dla_local_dram_size dla_global_dram_size tiling_optimization_level l2_limit_for_tiling
  use_fp32_acc use_explicit_typing enable_experimental_decompositions use_python_runtime device lazy_engine_init
  truncate_double truncate_long_and_double sparse_weights enable_weight_streaming enable_cross_compile_for_windows
- cache_built_engines reuse_cached_engines engine_cache_dir engine_cache_size custom_engine_cache make_refittable refit
+ refit
  strip_engine_weights decompose_attention offload_module_to_cpu dynamically_allocate_resources use_distributed_mode_trace
  engine_capability autocast_excluded_nodes autocast_excluded_ops
  autocast_max_output_threshold autocast_max_depth_of_reduction autocast_calibration_dataloader enable_resource_partitioning
- cpu_memory_budget refit_identical_engine_weights attn_bias_is_causal use_strong_types make_refitable
+ cpu_memory_budget refit_identical_engine_weights attn_bias_is_causal use_strong_types
  torch_executed_modules allow_shape_tensors""".split())
 
 
@@ -42,6 +42,11 @@ class Settings:
     growth                      free sizes without an upper bound: engines take up to this many times the first size
     workspace_size              bytes of scratch memory that one kernel may ask for; 0: no limit
     timing_cache_path           a file with measurements to use again
+    cache_built_engines         engines are put into a cache
+    reuse_cached_engines        engines are taken from the cache, where the model, its weights and the options are the same
+    engine_cache_dir            the folder of the cache; None: sinter_engine_cache in the folder for temporary files
+    engine_cache_size           bytes that the folder may have
+    custom_engine_cache         a cache of the script's own: an object with save(hash, blob) and load(hash)
     options                     further options of sinter.build, by name
     """
     enabled_precisions: set = field(default_factory=set)
@@ -59,6 +64,11 @@ class Settings:
     growth: int = 8
     workspace_size: int = 0
     timing_cache_path: str = None
+    cache_built_engines: bool = False
+    reuse_cached_engines: bool = False
+    engine_cache_dir: str = None
+    engine_cache_size: int = 5 << 30
+    custom_engine_cache: object = None
     options: dict = field(default_factory=dict)
 
     @classmethod
@@ -73,6 +83,8 @@ class Settings:
                 made["enabled_precisions"] = {value}
             elif name == "optimization_level":
                 made["tune"] = "fast" if value is None else ("off", "fast", "fast", "fast", "full", "full")[int(value)]
+            elif name in ("make_refittable", "make_refitable"):
+                made["immutable_weights"] = not value
             elif name in ("enable_autocast", "autocast_low_precision_type"):
                 continue
             elif name in IGNORED:
@@ -91,8 +103,8 @@ class Settings:
         return settings
 
     def as_json(self):
-        """The settings as json takes them."""
-        made = {f.name: getattr(self, f.name) for f in fields(self)}
+        """The settings as json takes them, without those of the cache."""
+        made = {f.name: getattr(self, f.name) for f in fields(self) if "engine_cache" not in f.name}
         made["enabled_precisions"] = sorted(p for p in map(precision_of, self.enabled_precisions) if p)
         return dict(made, torch_executed_ops=sorted(self.torch_executed_ops))
 

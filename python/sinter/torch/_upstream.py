@@ -51,6 +51,19 @@ class DtypeNames(types.SimpleNamespace):
 
 
 dtype = DtypeNames(**DTYPES)
+
+
+def dtype_for(given, to):
+    """unified_dtype_converter: the element type of torch, NumPy or tensorrt ("torch", "numpy", "trt") for any of theirs."""
+    found, to = dtype._from(given), getattr(to, "value", to)
+    if to not in ("torch", "numpy", "trt"):
+        raise TypeError(f"there are element types of torch, numpy and trt, not of {to!r}")
+    if to == "trt":
+        from .. import tensorrt
+        return getattr(tensorrt, "fp8" if found == torch.float8_e4m3fn else str(found).rpartition(".")[2])
+    return torch.empty(0, dtype=found).numpy().dtype.type if to == "numpy" else found
+
+
 ConverterPriority = enum.Enum("ConverterPriority", "STANDARD HIGH")
 SourceIR = enum.Enum("SourceIR", "NN_MODULE ACC ATEN PRIM TORCHTRT_LOWERED UNKNOWN")
 
@@ -218,6 +231,13 @@ def same_module(module=None, *_, **__):
     yield module
 
 
+class ConversionContext:
+    """For annotations of converters, which are not called here."""
+
+    def __init__(self, *_, **__):
+        raise NotImplementedError("ConversionContext: converters are not called here: an operator without a conversion stays in PyTorch")
+
+
 class Level(enum.IntEnum):
     """What upstream's log tells."""
     InternalError, Error, Warning, Info, Debug, Graph = range(6)
@@ -239,6 +259,18 @@ def at_level(level):
         finally:
             log.setLevel(before)
     return manager
+
+
+@contextlib.contextmanager
+def debugger(log_level="debug", **options):
+    """Logs at a level within a with. Upstream's pictures of graphs, profiles and monitors are not made, and a warning says so."""
+    chosen = [name for name, value in options.items() if value]
+    if chosen:
+        warnings.warn(f"sinter.torch: Debugger's {', '.join(chosen)} change nothing: compiled.report has the partitions, and the context of an "
+                      "engine the times of its steps", stacklevel=3)
+    levels = {"internal_errors": 0, "errors": 1, "error": 1, "warnings": 2, "warning": 2, "info": 3, "debug": 4, "graphs": 5}
+    with at_level(levels[log_level])():
+        yield
 
 
 class Unused(types.ModuleType):
@@ -265,13 +297,13 @@ def modules():
     converter, plugin = accepted("converter"), accepted("plugin")
     of_engines = {"compile": compile_program, "convert_exported_program_to_serialized_trt_engine": convert_exported_program_to_engine,
                   "CompilationSettings": settings_of, "trace": trace, "refit_module_weights": refit_module_weights, "save": save, "load": load,
-                  "SourceIR": SourceIR, "Debugger": same_module}
+                  "SourceIR": SourceIR, "Debugger": debugger}
     contexts = ("enable_cudagraphs", "enable_pre_allocated_outputs", "enable_output_allocator", "set_multi_device_safe_mode",
                 "set_cudagraphs_mode")
     levels = {"internal_errors": 0, "errors": 1, "warnings": 2, "info": 3, "debug": 4, "graphs": 5}
     public = dict((
         ("dynamo", of_engines),
-        ("dynamo.conversion", {"dynamo_tensorrt_converter": converter, "ConversionContext": object, "ConverterPriority": ConverterPriority,
+        ("dynamo.conversion", {"dynamo_tensorrt_converter": converter, "ConversionContext": ConversionContext, "ConverterPriority": ConverterPriority,
                                "CompilationSettings": settings_of}),
         ("dynamo.conversion.plugins", {"custom_op": plugin, "generate_plugin": plugin, "generate_plugin_converter": converter}),
         ("dynamo.conversion.impl", None), ("dynamo.conversion.converter_utils", None), ("dynamo.runtime", {}),

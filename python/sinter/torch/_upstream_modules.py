@@ -10,6 +10,7 @@ import torch
 
 from ._backend import decompositions, tensorrt_backend
 from ._compile import example_of, mapped
+from ._engine_cache import BaseEngineCache, DiskEngineCache
 from ._engine_module import EngineModule
 from ._input import Input
 from ._lowering import CONVERTERS, converter_of
@@ -60,11 +61,19 @@ class UnsupportedOperatorException(RuntimeError):
     """What upstream raises for an operator without a converter."""
 
 
-class BaseEngineCache:
-    """The base of scripts' caches of engines. Engines are kept by torch_tensorrt.save, and measurements by timing_cache_path: a cache is not asked."""
+class Frameworks(enum.Enum):
+    """Whose element types unified_dtype_converter gives."""
+    NUMPY = "numpy"
+    TORCH = "torch"
+    TRT = "trt"
 
-    def __init__(self, *_, **__):
-        pass
+
+def unused(name, value=None):
+    """A function of upstream's that has nothing to do here. It says so."""
+    def call(*_, **__):
+        warnings.warn(f"sinter.torch: {name} changes nothing here", stacklevel=2)
+        return value
+    return call
 
 
 class Converters:
@@ -99,8 +108,7 @@ class Converters:
     def display_all_available_converters(self):
         return "\n".join(["Available converters in sinter:", *self.keys()])
 
-    def set_compilation_settings(self, _settings):
-        """Settings are those of each compilation."""
+    set_compilation_settings = unused("set_compilation_settings")      # settings are those of each compilation
 
     def set_disallowed_targets(self, torch_executed_ops):
         raise NotImplementedError("set_disallowed_targets: torch_executed_ops of compile says which operators stay in PyTorch")
@@ -221,7 +229,7 @@ def private(up):
     engine = {"TorchTensorRTModule": EngineModule, "PythonTorchTensorRTModule": EngineModule}
     contexts = {"MutableTorchTensorRTModule": up.MutableTorchTensorRTModule}
     settings = {"CompilationSettings": up.settings_of}
-    cache = {"BaseEngineCache": BaseEngineCache, "DiskEngineCache": type("DiskEngineCache", (BaseEngineCache,), {})}
+    cache = {"BaseEngineCache": BaseEngineCache, "DiskEngineCache": DiskEngineCache}
     compiler = {"compile": up.compile_program, "convert_exported_program_to_serialized_trt_engine": up.convert_exported_program_to_engine,
                 "convert_module_to_trt_engine": up.convert_method_to_trt_engine, "compile_module": absent("compile_module", "program"),
                 **{n: absent(n, "windows") for n in ("cross_compile_for_windows", "save_cross_compiled_exported_program",
@@ -248,9 +256,9 @@ def private(up):
              "Platform": Platform}
     utils = {"prepare_inputs": prepare_inputs, "to_torch_device": to_torch_device, "get_torch_inputs": get_torch_inputs, "get_torch_tensor": get_torch_tensor,
              "set_log_level": set_log_level, "parse_complex_tensor_structs": parse_complex_tensor_structs, "req_torch_version": req_torch_version, "to_torch_tensorrt_device": up.device_of_any,
-             "parse_dynamo_kwargs": lambda kwargs, *_: up.settings_of(**kwargs), "unified_dtype_converter": lambda dtype, to: dtype,
+             "parse_dynamo_kwargs": lambda kwargs, *_: up.settings_of(**kwargs), "unified_dtype_converter": up.dtype_for, "Frameworks": Frameworks,
              "get_model_device": up.device_of, "check_output_equal": lambda a, b, **close: torch.allclose(a, b, **close)}
-    types = {n: object for n in ("TRTDataType", "TRTTensor", "TRTNetwork", "TRTLayer", "TRTElementWiseOp", "TRTPlugin", "TRTPluginFieldCollection", "Shape")}
+    types = {n: absent(n, "converter") for n in ("TRTDataType", "TRTTensor", "TRTNetwork", "TRTLayer", "TRTElementWiseOp", "TRTPlugin", "TRTPluginFieldCollection", "Shape")}
     types["TRTInterpreterResult"] = interpreter["TRTInterpreterResult"]
     made = {
         "_Input": {"Input": Input}, "_enums": enums, "_Device": {"Device": up.Device}, "_version": {"__version__": up.VERSION},
@@ -262,12 +270,12 @@ def private(up):
         "dynamo._exporter": {n: absent(n, "torch_tensorrt.save writes a compiled model to a file") for n in ("export", "transform", "lift", "inline_trt_modules")},
         "dynamo._refit": {"refit_module_weights": up.refit_module_weights, **{n: absent(n, "refit_module_weights") for n in
                           ("get_engine_from_encoded_engine", "construct_refit_mapping", "_refit_single_trt_engine_with_gm")}},
-        "dynamo._engine_cache": cache, "dynamo._SourceIR": {"SourceIR": up.SourceIR}, "dynamo.types": types, "dynamo.debug": {"Debugger": up.same_module},
+        "dynamo._engine_cache": cache, "dynamo._SourceIR": {"SourceIR": up.SourceIR}, "dynamo.types": types, "dynamo.debug": {"Debugger": up.debugger},
         "dynamo.backend": backend, "dynamo.backend.backends": backend, "dynamo.lowering": {**passes, **decomposing, "clean_up_graph_after_modifications": clean_up_graph_after_modifications},
         "dynamo.lowering.passes": {**passes, **one_pass}, "dynamo.lowering.passes._aten_lowering_pass": {**passes, **one_pass},
         "dynamo.lowering.passes.pass_utils": one_pass, "dynamo.lowering._decompositions": decomposing, "dynamo.lowering._decomposition_groups": decomposing,
         "dynamo.partitioning": parts, "dynamo.partitioning.common": parts, "dynamo.conversion": {**registry, **interpreter, **settings},
-        "dynamo.conversion._ConverterRegistry": registry, "dynamo.conversion._ConversionContext": {"ConversionContext": object},
+        "dynamo.conversion._ConverterRegistry": registry, "dynamo.conversion._ConversionContext": {"ConversionContext": up.ConversionContext},
         "dynamo.conversion._TRTInterpreter": {**interpreter, **registry}, "dynamo.conversion._conversion": interpreter,
         "dynamo.conversion.truncate_double": interpreter, "dynamo.conversion.aten_ops_converters": None, "dynamo.conversion.impl": None,
         **{f"dynamo.conversion.impl.{n}": None for n in IMPLEMENTATIONS},
@@ -279,9 +287,9 @@ def private(up):
         "fx": fx, "fx.utils": {"LowerPrecision": LowerPrecision}, "fx.lower": fx, "fx.lower_setting": fx, "fx.tools": fx, "fx.tracer": fx,
         "fx.tracer.acc_tracer": fx, "fx.tracer.acc_tracer.acc_tracer": {"trace": absent("trace", "fx")},
         "runtime": {**engine, "weight_streaming": up.WeightStreaming, "optimized_profile": up.same_module,
-                    "set_dynamic_shapes_kernel_strategy": up.same_module}, "runtime._weight_streaming": {"weight_streaming": up.WeightStreaming},
-        "logging": {"set_is_colored_output_on": lambda on: None, "get_is_colored_output_on": lambda: False,
-                                               "set_logging_prefix": lambda prefix: None, "get_logging_prefix": lambda: ""}}
+                    "set_dynamic_shapes_kernel_strategy": unused("set_dynamic_shapes_kernel_strategy")}, "runtime._weight_streaming": {"weight_streaming": up.WeightStreaming},
+        "logging": {"set_is_colored_output_on": unused("set_is_colored_output_on"), "get_is_colored_output_on": lambda: False,
+                                               "set_logging_prefix": unused("set_logging_prefix"), "get_logging_prefix": lambda: ""}}
     return made
 
 

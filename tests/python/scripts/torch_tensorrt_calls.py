@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_tensorrt: modules compiled as a whole and by torch.compile, engines in bytes, refit, files, switches around a call."""
+import os
 import sys
+import tempfile
 import warnings
 
 import tensorrt as trt
@@ -88,6 +90,20 @@ def buffers(x):
     assert float(compiled(0 * x)) == 0
 
 
+class Engines(torch_tensorrt.dynamo._engine_cache.BaseEngineCache):
+    """A script's own cache of engines."""
+
+    def __init__(self):
+        self.kept, self.reused = {}, 0
+
+    def save(self, hash, blob):
+        self.kept[hash] = blob
+
+    def load(self, hash):
+        self.reused += hash in self.kept
+        return self.kept.get(hash)
+
+
 def private_modules(model, x):
     """Names of modules that begin with _, and of those that make graphs: what has a meaning does it, the others say what to use instead."""
     from torch_tensorrt._enums import Platform, dtype
@@ -103,7 +119,7 @@ def private_modules(model, x):
     from torch_tensorrt.dynamo.lowering.passes._aten_lowering_pass import _aten_lowering_pass
     from torch_tensorrt.dynamo.partitioning import fast_partition
     from torch_tensorrt.dynamo.runtime import TorchTensorRTModule
-    from torch_tensorrt.dynamo.utils import get_torch_inputs, prepare_inputs, to_torch_device
+    from torch_tensorrt.dynamo.utils import Frameworks, get_torch_inputs, prepare_inputs, to_torch_device, unified_dtype_converter
     from torch_tensorrt.fx.utils import LowerPrecision
 
     assert MIN_BLOCK_SIZE == 5 and LowerPrecision.FP16 and ENABLED_FEATURES.dynamo_frontend and str(Platform.current_platform())
@@ -112,8 +128,23 @@ def private_modules(model, x):
     settings = CompilationSettings(min_block_size=1)
     program = pre_export_lowering(torch.export.export(model, (x,)), settings).run_decompositions(get_decompositions())
     assert post_lowering(program.graph_module, settings) is program.graph_module
-    compiled = compile_program(program, prepare_inputs([x]), min_block_size=1, cache_built_engines=True, custom_engine_cache=BaseEngineCache())
+    compiled = compile_program(program, prepare_inputs([x]), min_block_size=1)
     same(compiled, model, x)
+    cache = Engines()
+    for reused in (0, 1):
+        options = dict(min_block_size=1, cache_built_engines=True, reuse_cached_engines=True)
+        same(compile_program(program, [x], **options, custom_engine_cache=cache), model, x)
+        assert len(cache.kept) == 1 and cache.reused == reused
+    with tempfile.TemporaryDirectory() as folder:
+        same(compile_program(program, [x], **options, engine_cache_dir=folder), model, x)
+        kept, = os.listdir(folder)
+        with open(os.path.join(folder, kept), "r+b") as file:           # damaged: it is built again
+            file.truncate(1000)
+        same(compile_program(program, [x], **options, engine_cache_dir=folder, engine_cache_size=1 << 30), model, x)
+        assert os.listdir(folder) == [kept] and os.path.getsize(os.path.join(folder, kept)) > 1000
+    assert unified_dtype_converter(trt.float16, Frameworks.TORCH) == torch.float16
+    assert unified_dtype_converter(torch.int64, Frameworks.TRT) == trt.int64 and unified_dtype_converter(trt.float32, Frameworks.NUMPY).__name__ == "float32"
+    refused(NotImplementedError, lambda: BaseEngineCache().load("hash"), "load(hash)")
     with torch_tensorrt.runtime.weight_streaming(compiled) as weights:
         weights.device_budget = weights.total_device_budget
         same(compiled, model, x)
