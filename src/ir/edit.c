@@ -80,6 +80,16 @@ void ir_result(ir_graph *g, ir_region_id region, ir_value_id v)
     if (region == IR_MAIN) ir_value_at(g, v)->is_output = true;
 }
 
+void ir_output(ir_graph *g, ir_value_id v)
+{
+    const uint32_t before = g->region.at[IR_MAIN].result.count;
+    ir_result(g, IR_MAIN, v);
+    const ir_value_list *list = &g->region.at[IR_MAIN].result;
+    if (list->count == before) return; /* no memory: the arena says so */
+    for (uint32_t i = before; i > before - g->states.count; i--) list->at[i] = list->at[i - 1];
+    list->at[before - g->states.count] = v;
+}
+
 /* Integers of rank <= 1 are what shapes are made of: know them as expressions. */
 static void shape_value_set(ir_graph *g, ir_value *v, int64_t count)
 {

@@ -113,6 +113,8 @@ ir_value_id  ir_value_new(ir_graph *g, const char *name);           /* no produc
 ir_value_id  ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank,
                       const dim *d);
 void         ir_result(ir_graph *g, ir_region_id region, ir_value_id v);
+/* One more output: it stands before what states become, which are the last results of the main region. */
+void         ir_output(ir_graph *g, ir_value_id v);
 /* A constant with the given dense bytes, which must live as long as the graph (NULL: they come from ir_blob). */
 ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at,
                       const void *data);

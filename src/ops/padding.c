@@ -67,7 +67,8 @@ padding_fate op_padding(padding_call *c)
     case OP_matmul: return matmul(c);
     case OP_attention: return attention(c);
     case OP_gather: /* rows that a model picks are rows that it has */
-        return c->padded[1] ? reaches(c, "picks by indices that are as many as the rows") : PADDING_STAYS;
+        if (c->padded[1]) return reaches(c, "picks by indices that are as many as the rows");
+        return has_axis(c->padded[0], ((const attrs_gather *)c->attrs)->axis) ? PADDING_COUNTED : PADDING_STAYS;
     case OP_reduce: return reduce(c);
     case OP_concat: return unless(c, has_axis(any, ((const attrs_concat *)c->attrs)->axis));
     case OP_cumulate: {

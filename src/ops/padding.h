@@ -14,6 +14,7 @@ typedef enum padding_fate {
     PADDING_IS_SIZE,    /* the op gives sizes as data */
     PADDING_MASKED,     /* it stays where what softmax reads there is -infinity; it is 0 then */
     PADDING_SUMMED,     /* it stays where it is 0 in both factors */
+    PADDING_COUNTED,    /* it stays where indices below 0 count from the end of what counts */
     PADDING_LIMITED     /* attention: it stays where a length is given */
 } padding_fate;
 

@@ -140,6 +140,30 @@ static sinter_status mask_factors(growth *w, ir_node_id id, const uint32_t *padd
     return SINTER_OK;
 }
 
+/* Constant indices of which none is below 0. */
+static bool is_from_start(const ir_value *v)
+{
+    if (!v->data) return false;
+    const int64_t count = (int64_t)(v->data_size * 8 / sinter_dtype_bits(v->dtype));
+    for (int64_t i = 0; i < count; i++)
+        if (dtype_load_i64(v->dtype, v->data, i) < 0) return false;
+    return true;
+}
+
+/* An index below 0 counts from the last row that there is. */
+static sinter_status count_from_end(growth *w, ir_node_id id)
+{
+    const ir_node n = *ir_node_at(w->g, id);
+    if (is_from_start(ir_value_at(w->g, n.in[1]))) return SINTER_OK;
+    const ir_value_id at = build_typed(&w->b, n.in[1], SINTER_DTYPE_I64);
+    const ir_value_id zero = build_scalar_like(&w->b, at, 0);
+    const ir_value_id is_below = build_lt(&w->b, at, zero), from_end = build_add(&w->b, at, w->after);
+    const ir_value_id from_start = build_where(&w->b, is_below, from_end, at);
+    TRY(made(w));
+    ir_node_set_in(w->g, id, 1, from_start);
+    return SINTER_OK;
+}
+
 static sinter_status limit_attention(growth *w, ir_node_id id)
 {
     const ir_node n = *ir_node_at(w->g, id);
@@ -204,6 +228,19 @@ static sinter_status cut(growth *w, ir_node_id id, uint32_t padded)
     return SINTER_OK;
 }
 
+/* Has the result another size than T where an operand has T? T may be 1 in a run, and then the operand is repeated. */
+static bool meets_another_size(const growth *w, const ir_node *n, const uint32_t *padded)
+{
+    if (!op_is_scalar(n->op) && n->op != OP_expand) return false;
+    const ir_value *y = ir_value_at(w->g, n->out[0]);
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        const uint32_t rank = ir_value_at(w->g, n->in[i])->rank;
+        for (uint32_t k = 0; k < rank; k++)
+            if (padded[i] >> k & 1 && y->dim[y->rank - rank + k] != w->total) return true;
+    }
+    return false;
+}
+
 static sinter_status visit(growth *w, ir_node_id id)
 {
     const ir_node *n = ir_node_at(w->g, id);
@@ -221,6 +258,7 @@ static sinter_status visit(growth *w, ir_node_id id)
     }
     if (!any && !has_past_attribute(w, n)) return SINTER_OK;
     if (n->count_region) return refuse(w, n, "has a body that sees the state");
+    if (meets_another_size(w, n, padded)) return refuse(w, n, "spreads the rows over an axis of another size");
     padding_call c = { .op = n->op, .attrs = n->attrs, .count_in = n->count_in, .rank = rank, .padded = padded };
     const padding_fate fate = op_padding(&c);
     if (fate == PADDING_PASSES || fate == PADDING_IS_CUT) w->is_zero[n->out[0]] = is_zero(w, n->in[0]);
@@ -229,6 +267,7 @@ static sinter_status visit(growth *w, ir_node_id id)
     if (fate == PADDING_IS_SIZE) return number_of(w, id);
     if (fate == PADDING_MASKED) return mask_softmax(w, id, padded[0]);
     if (fate == PADDING_LIMITED) return limit_attention(w, id);
+    if (fate == PADDING_COUNTED) return count_from_end(w, id);
     if (fate == PADDING_SUMMED) return mask_factors(w, id, padded);
     return SINTER_OK;
 }

@@ -301,8 +301,8 @@ static sinter_status lower_main(lowering *l)
     l->p->count_io = inputs + outputs;
     TRY(lower_states_begin(l));
     TRY(lower_nodes(l, IR_MAIN, 1));
+    TRY(lower_outputs(l, io + inputs)); /* one may be a part of a state as it was */
     TRY(lower_states_end(l));
-    TRY(lower_outputs(l, io + inputs));
     return lower_inputs(l, io, inputs);
 }
 

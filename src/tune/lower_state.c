@@ -4,6 +4,8 @@
  */
 #include "tune/lower.h"
 
+#include <string.h>
+
 /* The pair `i` of the graph. */
 static ir_value_id before(const lowering *l, uint32_t i)
 {
@@ -50,6 +52,14 @@ bool lower_updates_state(const lowering *l, const ir_node *n)
     return updates && !n->epilogue && !n->prologue;
 }
 
+/* Is the state in its place already: as it was, or updated there? A part of it in another order is not. */
+static bool is_there(const lowering *l, uint32_t v, uint32_t state)
+{
+    const plan_value *a = &l->p->value.at[v], *b = &l->p->value.at[state];
+    return a->storage == b->storage && a->offset == b->offset && a->rank == b->rank &&
+           !memcmp(a->dim, b->dim, a->rank * sizeof(dim)) && !memcmp(a->stride, b->stride, a->rank * sizeof(dim));
+}
+
 sinter_status lower_states_end(lowering *l)
 {
     const uint32_t count = l->g->states.count;
@@ -60,7 +70,7 @@ sinter_status lower_states_end(lowering *l)
         const uint32_t to = l->map[before(l, i)];
         TRY(lower_value(l, after(l, i), &from[i]));
         const uint32_t storage = l->p->value.at[from[i]].storage;
-        if (storage == l->p->value.at[to].storage) from[i] = 0;
+        if (is_there(l, from[i], to)) from[i] = 0;
         else if (l->p->storage.at[storage].kind == STORAGE_STATE)
             TRY(work_copy(l, from[i], NULL, true, 0, ir_value_at(l->g, after(l, i))->name, &from[i]));
     }

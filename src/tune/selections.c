@@ -59,7 +59,7 @@ static void put_out(ir_graph *g, ir_value_id id)
     ir_value *v = ir_value_at(g, id);
     v->is_output = true;
     if (!v->name) v->name = arena_printf(&g->a, "before a choice %u", id);
-    ir_result(g, IR_MAIN, id);
+    ir_output(g, id);
 }
 
 /* is_limited: scores that are an output already, as max(score, limit). */

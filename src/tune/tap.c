@@ -113,7 +113,7 @@ sinter_status tune_tap(env *e, ir_graph *g, tune_taps *t)
         ir_value *y = ir_value_at(g, out);
         y->name = arena_printf(&g->a, "tap %u", index);
         y->is_output = true;
-        ir_result(g, IR_MAIN, out);
+        ir_output(g, out);
         t->end++;
     }
     return SINTER_OK;

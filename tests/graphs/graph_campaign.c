@@ -99,9 +99,9 @@ static void flags_of(const gcampaign *c, long graph, char *out, size_t size)
     if (c->tuned) (void)snprintf(tuned, sizeof tuned, " --tuned %u", c->tuned);
     char allow[24] = "";
     if (c->allow) (void)snprintf(allow, sizeof allow, " --allow %u", c->allow);
-    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s%s%s", (unsigned long long)c->seed, graph,
-                   c->palette, allow, grun_is_cuda(c->device) ? " --device cuda" : "", tuned, c->only ? " --only " : "",
-                   c->only ? c->only : "");
+    (void)snprintf(out, size, "--seed %llu --graph %ld --palette %u%s%s%s%s%s%s", (unsigned long long)c->seed, graph,
+                   c->palette, allow, grun_is_cuda(c->device) ? " --device cuda" : "", tuned,
+                   c->states ? " --states" : "", c->only ? " --only " : "", c->only ? c->only : "");
 }
 
 /* Of six graphs one may be in a narrower type. */
@@ -117,6 +117,8 @@ static uint32_t allow_of(const gcampaign *c, long graph)
 static bool make(const gcampaign *c, long graph, gmodel *m, env *e, arena *a, gverdict *v)
 {
     grow_options o = { .nodes = c->nodes, .only = c->only, .allow = allow_of(c, graph) };
+    const bool may_stay = !c->rewrite && !c->dump && !(o.allow & SINTER_ALLOW_INT8);
+    o.has_states = may_stay && (c->states || mix(c->seed + 5, (uint64_t)graph) % 16 == 0);
     if (c->palette) o.palette = mix(c->seed + 1, (uint64_t)graph / c->palette) | 1;
     gmodel_init(m, e, a);
     if (grow_model(m, mix(c->seed, (uint64_t)graph), &o)) return true;

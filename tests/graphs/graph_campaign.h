@@ -21,6 +21,7 @@ typedef struct gcampaign {
     uint32_t allow;             /* SINTER_ALLOW_…, of all graphs; 0: of some */
     const char *only, *save, *dump;
     const char *coverage;       /* a file for what the graphs have (graph_coverage.h); they are not run */
+    bool states;                /* all graphs have a state, if they can; else some */
     bool prints, reduces;
 } gcampaign;
 

@@ -151,7 +151,8 @@ static uint32_t symbol_of(grow *g, gsize s)
 {
     uint32_t found = G_NONE;
     for (uint32_t i = 0; i < g->m->symbols; i++)
-        if (!memcmp(g->m->symbol[i].at, s.at, g->m->envs * sizeof s.at[0]) && (found == G_NONE || grow_one_in(g, 2)))
+        if (i != g->m->past && !memcmp(g->m->symbol[i].at, s.at, g->m->envs * sizeof s.at[0]) &&
+            (found == G_NONE || grow_one_in(g, 2)))
             found = i;
     if (found != G_NONE && !grow_one_in(g, 6)) return found;
     const uint32_t made = gmodel_symbol(g->m, s.at);
@@ -181,6 +182,7 @@ uint32_t grow_leaf(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank, b
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = (gdim){ G_NONE, d[i].at[0] };
         if (gsize_is_const(g, d[i])) continue;
+        if (m->past != G_NONE && gsize_same(g, d[i], g->rows)) return G_NONE;
         dims[i].symbol = symbol_of(g, d[i]);
         if (dims[i].symbol == G_NONE || is_const) return G_NONE;
     }
@@ -687,7 +689,7 @@ static void choose_symbols(grow *g)
 static void choose_profiles(grow *g)
 {
     gmodel *m = g->m;
-    m->profiles = m->symbols && m->envs > 1 && grow_one_in(g, 3) ? 2 : 1;
+    m->profiles = m->symbols && m->envs > 1 && grow_one_in(g, 3) && !m->states ? 2 : 1;
     for (uint32_t k = 0; k < m->envs; k++) m->profile_of[k] = k % m->profiles;
     for (uint32_t i = 0; i < m->symbols; i++) {
         gsymbol *s = &m->symbol[i];
@@ -754,6 +756,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     }
     if (o->palette) choose_palette(&g, o->palette);
     if (g.has_symbols) choose_symbols(&g);
+    if (o->has_states) grow_rows(&g);
     if (o->palette) g.seed = o->palette;
     for (uint32_t i = 1 + pick_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
     g.seed = ~seed * 3;
@@ -770,6 +773,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
         return false;
     }
     choose_outputs(&g);
+    if (o->has_states) grow_states(&g);
     choose_profiles(&g);
     m->has_constant_nodes = grow_one_in(&g, 4);
     gmodel_sweep(m, grow_one_in(&g, 10));

@@ -40,7 +40,7 @@ static kept *engine_of(bytes model, sinter_error *error)
         if (cache[i].engine && cache[i].key == key && cache[i].size == model.size) return &cache[i];
     kept *k = &cache[cache_next++ % KEPT];
     kept_free(k);
-    const sinter_limits limits = { .memory_max = (uint64_t)1 << 28 };
+    const sinter_limits limits = { .memory_max = (uint64_t)1 << 25 }; /* an empty axis may give many results */
     sinter_env_options few = SINTER_ENV_OPTIONS;
     few.limits = &limits;
     few.plugins = plugin_set_shared();
@@ -95,7 +95,9 @@ static void judge_leaves(gmodel *m, uint32_t k)
 {
     for (uint32_t i = 0; i < m->value.count; i++) {
         gvalue *v = &m->value.at[i];
-        if (v->kind == G_INPUT || v->kind == G_CONST) fill_lanes(m, v, k, gvalue_leaf(m, v, k));
+        if (v->kind != G_INPUT && v->kind != G_CONST) continue;
+        fill_lanes(m, v, k, v->held ? v->held[0] : gvalue_leaf(m, v, k));
+        for (uint32_t lane = 1; lane < G_LANES && v->held; lane++) v->at[k][lane] = v->held[lane];
     }
 }
 
@@ -260,12 +262,14 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
               !(is_named(n->op, "Unique") && judge_may_join(m, first)) &&
               !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) && !may_divide_by_zero(m, n, k);
+    const bool swaps = settled && judge_may_swap(m, n, k);
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];
         m->work += (uint64_t)v->at[k][0]->count;
         v->is_chaotic[k] = false;
-        bool is_same = settled;
+        /* TopK's values are compared: the numbers at either index are as good as the same. */
+        bool is_same = settled && !(swaps && !dtype_is_float(v->dtype));
         for (uint32_t lane = 1; lane < G_LANES && is_same; lane++) is_same = same_shape(v->at[k][0], v->at[k][lane]);
         if (!is_same) calm(v, k);
     }

@@ -66,6 +66,9 @@ bool judge_is_open_norm(const gtensor *t);
 bool judge_is_flushed(const gmodel *m, const gnode *n, uint32_t k);
 /* Are there different numbers that rounding may make equal? Then nobody knows how many Unique finds. */
 bool judge_may_join(gmodel *m, gtensor *const *lanes);
+/* May rounding change which elements of a row an operator takes, or their order: are there, beside one that it takes,
+ * others that are nearly the same? Numbers that are equal and exact have one order. */
+bool judge_may_swap(const gmodel *m, const gnode *n, uint32_t k);
 /* Are there numbers that are 0 or not by what lanes differ? Then nobody knows how many NonZero finds, nor whether x / x
  * is 1. */
 bool judge_may_be_zero(gtensor *const *lanes);

@@ -249,6 +249,53 @@ bool judge_may_join(gmodel *m, gtensor *const *lanes)
     return false;
 }
 
+/* How far rounding may move an element. */
+static double reach_of(gtensor *const *lanes, int64_t i)
+{
+    double most = 0;
+    for (uint32_t lane = 1; lane < G_LANES; lane++)
+        most = fmax(most, fabs(gtensor_at(lanes[lane], i) - gtensor_at(lanes[0], i)));
+    return most;
+}
+
+/* A row of `count` elements, `step` apart, of which the `taken` largest (or smallest) are taken, in their order. */
+static bool may_swap(gtensor *const *lanes, int64_t first, int64_t step, int64_t count, int64_t taken, bool largest)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double x = gtensor_at(lanes[0], first + i * step), reach = reach_of(lanes, first + i * step);
+        int64_t before = 0;
+        bool is_near = false;
+        for (int64_t j = 0; j < count; j++) {
+            const double y = gtensor_at(lanes[0], first + j * step), both = reach + reach_of(lanes, first + j * step);
+            before += largest ? y > x : y < x;
+            is_near = is_near || (j != i && both > 0 && fabs(x - y) <= both);
+        }
+        if (is_near && before < taken) return true;
+    }
+    return false;
+}
+
+bool judge_may_swap(const gmodel *m, const gnode *n, uint32_t k)
+{
+    const bool is_top = !strcmp(n->op, "TopK"), is_least = !strcmp(n->op, "ArgMin");
+    if (!is_top && !is_least && strcmp(n->op, "ArgMax") != 0) return false;
+    gtensor *const *lanes = m->value.at[n->in[0]].at[k];
+    const gtensor *t = lanes[0];
+    const uint32_t out = is_top && n->out[0] == G_NONE ? n->out[1] : n->out[0];
+    if (!dtype_is_float(t->dtype) || !t->rank || !t->count) return false;
+    const gattr *named = gnode_find(n, "axis"), *largest = gnode_find(n, "largest");
+    const int64_t given = named ? named->i : is_top ? -1 : 0;
+    const uint32_t axis = (uint32_t)(given < 0 ? given + t->rank : given);
+    const int64_t taken = is_top ? m->value.at[out].at[k][0]->dim[axis] : 1, count = t->dim[axis];
+    int64_t step = 1;
+    for (uint32_t i = axis + 1; i < t->rank; i++) step *= t->dim[i];
+    for (int64_t i = 0; i < t->count / count; i++)
+        if (may_swap(lanes, i / step * step * count + i % step, step, count, taken,
+                     !is_least && !(largest && !largest->i)))
+            return true;
+    return false;
+}
+
 bool judge_may_be_zero(gtensor *const *lanes)
 {
     for (int64_t i = 0; i < lanes[0]->count; i++) {

@@ -8,7 +8,7 @@
 
 void gmodel_init(gmodel *m, env *e, arena *a)
 {
-    *m = (gmodel){ .e = e, .a = a, .opset = 18, .envs = 1, .profiles = 1 };
+    *m = (gmodel){ .e = e, .a = a, .opset = 18, .envs = 1, .profiles = 1, .past = G_NONE };
     (void)gmodel_scope(m, G_NONE);
 }
 
@@ -131,10 +131,31 @@ static void mark_scope(const gmodel *m, uint32_t scope, bool *is_used, bool *is_
     for (uint32_t i = 0; i < s->result.count; i++) is_used[s->result.at[i]] = true;
 }
 
+static bool has_value(const uint32_t *at, uint32_t count, uint32_t v)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (at[i] == v) return true;
+    return false;
+}
+
+/* Pairs whose input or output went are none. */
+static void keep_states(gmodel *m)
+{
+    const gscope *s = &m->scope.at[0];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->states; i++)
+        if (has_value(s->param.at, s->param.count, m->state[i].in) &&
+            has_value(s->result.at, s->result.count, m->state[i].out))
+            m->state[kept++] = m->state[i];
+    m->states = kept;
+}
+
 void gmodel_sweep(gmodel *m, bool keep_inputs)
 {
     bool *used = must(ARENA_NEW(m->a, bool, m->value.count + 1)), *open = must(ARENA_NEW(m->a, bool, m->scope.count));
     mark_scope(m, 0, used, open);
+    keep_states(m);
+    for (uint32_t i = 0; i < m->states; i++) used[m->state[i].in] = true;
     /* A node stands before those of its subgraphs' scopes or behind them: go on until nothing changes. */
     for (bool changed = true; changed;) {
         changed = false;

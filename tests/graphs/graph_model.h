@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 enum { G_ENVS = 4, G_LANES = 3, G_IN = 24, G_OUT = 6, G_ATTRS = 18, G_SYMBOLS = 8, G_PROFILES = 3,
+       G_STATES = 4,            /* pairs that stay in a context */
        G_ELEMENTS = 24,         /* numbers of an attribute */
        G_IO = 256 };            /* inputs of a model, and outputs */
 #define G_NONE UINT32_MAX
@@ -56,6 +57,7 @@ typedef struct gvalue {
     uint32_t scope;
     bool is_explicit;                       /* `data` says what an input or constant holds, else `fill` does */
     gtensor *data[G_ENVS];                  /* a constant has one */
+    gtensor *const *held;                   /* lanes of an input that is a state, of whatever run; NULL: as data says */
     gfill fill;
     /* What the judge found. Lane 0 is the answer; the others show how far rounding may move it. */
     gtensor *at[G_ENVS][G_LANES];
@@ -91,6 +93,9 @@ typedef struct gscope {
     VEC(uint32_t) param, result;            /* of the main graph: inputs and outputs */
 } gscope;
 
+/* An input and an output that are a state of the context. With rows that grow, an axis of the input is gmodel.past. */
+typedef struct gstate { uint32_t in, out; } gstate;
+
 typedef struct gmodel {
     env *e;
     arena *a;
@@ -104,6 +109,9 @@ typedef struct gmodel {
     VEC(gvalue) value;
     VEC(gnode) node;                        /* in an order in which they can run */
     VEC(gscope) scope;
+    gstate state[G_STATES];
+    uint32_t states;
+    uint32_t past;                          /* the symbol of the rows of states before a run; G_NONE: none grow */
     char error[1024];                       /* what the judge refused */
     bool is_unfit;                          /* for its size, or for what data makes of it: no fault of what is tested */
     uint64_t work;                          /* elements that judging the current outermost node has looked at */

@@ -47,6 +47,8 @@ typedef struct palette {
     uint64_t types;
 } palette;
 
+typedef struct gsize { int64_t at[G_ENVS]; } gsize;         /* a size in each environment */
+
 struct grow {
     gmodel *m;
     uint64_t seed;              /* of what is made */
@@ -65,6 +67,7 @@ struct grow {
     VEC(uint32_t) seen;         /* values of the scopes that are open, newest last */
     uint32_t nodes_left;
     palette palette;
+    gsize rows;                 /* of states with the new rows, where they grow: no other input has such an axis */
 };
 
 /* The rows, and the row of an operator; NULL: none. */
@@ -87,7 +90,6 @@ static inline bool grow_one_in(grow *g, uint32_t count) { return grow_below(g, c
 int64_t  grow_between(grow *g, int64_t low, int64_t high);
 
 /* ---- values; all functions give G_NONE where there is nothing that fits ---- */
-typedef struct gsize { int64_t at[G_ENVS]; } gsize;         /* a size in each environment */
 static inline const gtensor *grow_data(const grow *g, uint32_t v, uint32_t k) { return g->m->value.at[v].at[k][0]; }
 static inline sinter_dtype grow_type(const grow *g, uint32_t v) { return g->m->value.at[v].dtype; }
 static inline uint32_t grow_rank(const grow *g, uint32_t v) { return g->m->value.at[v].rank; }
@@ -170,9 +172,14 @@ typedef struct grow_options {
     int64_t size;               /* all new axes have this size; 0: any */
     uint32_t allow;             /* the model's (graph_model.h) */
     uint64_t palette;           /* seed of a choice of few sizes, types and rows; 0: no such choice is made */
+    bool has_states;            /* some inputs and outputs stay in the context */
 } grow_options;
 /* A random model whose values have been judged. False: the judge refused a node (m->error), which is a failure. */
 bool grow_model(gmodel *m, uint64_t seed, const grow_options *o);
+/* States whose rows grow, before other nodes, and states of one size, where the outputs have been chosen
+ * (graph_grow_states.c). */
+void grow_rows(grow *g);
+void grow_states(grow *g);
 /* One random node or chain in the open scope. False: nothing fitted, or refused. */
 bool grow_some(grow *g);
 

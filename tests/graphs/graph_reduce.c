@@ -314,6 +314,8 @@ static void drop_symbols(gmodel *m)
                 if (at->symbol != G_NONE && at->symbol > s) at->symbol--;
             }
         m->symbols--;
+        if (m->past == s) m->past = G_NONE;
+        else if (m->past != G_NONE && m->past > s) m->past--;
     }
 }
 

@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE
 #include "graph_run.h"
 
+#include "graph_states.h"
 #include "plugin_set.h"
 #include "recipes.h"
 #include "refits.h"
@@ -63,6 +64,9 @@ static const struct {
       "written as ONNX, a layer of no steps has states that are no reshape of no elements" },
     { "in one branch and rank",
       "an output of an engine has one rank; operands of other sizes can give a branch another" },
+    { "the state cannot have a fixed size", "what is behind the rows of a state may have reached a result" },
+    { "has a size that depends on the rows of the state", "there are no outputs of changing sizes beside a state" },
+    { "is neither the input with rows behind it nor of its shape", "an output of the same rows each run is no state" },
     { "a simplified model has tensors of numbers alone", "text and lists become tensors while importing" },
 };
 
@@ -134,14 +138,25 @@ static uint32_t sample_of(const gmodel *m, uint32_t k, sinter_tensor tensor[G_IO
 {
     const gscope *s = &m->scope.at[0];
     uint32_t count = 0;
-    for (; count < s->param.count && count < G_IO; count++) {
-        const gvalue *v = &m->value.at[s->param.at[count]];
+    for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
+        const gvalue *v = &m->value.at[s->param.at[i]];
         const gtensor *t = v->at[k][0];
+        if (gmodel_is_state_in(m, s->param.at[i])) continue;
         tensor[count] = (sinter_tensor){ .dtype = t->dtype, .rank = t->rank, .data = t->data };
         memcpy(tensor[count].dim, t->dim, sizeof t->dim);
         value[count] = (sinter_input_value){ v->name, &tensor[count] };
+        count++;
     }
     return count;
+}
+
+/* Rows that are enough for any run. */
+static uint64_t room_of(const gmodel *m)
+{
+    int64_t more = 3;
+    for (uint32_t i = 0; i < m->symbols; i++)
+        if (i != m->past && m->symbol[i].max[0] > more) more = m->symbol[i].max[0];
+    return (uint64_t)(m->symbol[m->past].max[0] + more);
 }
 
 static sinter_status build(const gmodel *m, const void *model, size_t size, const grun *o, gverdict *v,
@@ -191,6 +206,12 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
     b.profile_count = m->symbols ? m->profiles : 0;
     b.refittable = o->refittable && !m->allow; /* how far its outputs move is written into an engine */
     b.detail = (sinter_detail)(o->seed / 2 % 3);
+    sinter_state state[G_STATES];
+    for (uint32_t i = 0; i < m->states; i++)
+        state[i] = (sinter_state){ m->value.at[m->state[i].in].name, m->value.at[m->state[i].out].name };
+    b.state = state;
+    b.state_count = m->states;
+    b.capacity = m->states && m->past != G_NONE && o->seed % 2 ? room_of(m) : 0;
     b.sample = sample;
     b.sample_count = m->allow & SINTER_ALLOW_INT8 || (m->allow && o->seed % 2) ? m->envs : 0;
     return sinter_build_memory(model, size, &b, out, error);
@@ -204,6 +225,7 @@ static bool compare(runner *r, lane *l, uint32_t k)
         sinter_tensor t;
         sinter_error error = { 0 };
         char why[512] = "", said[700];
+        if (gmodel_is_state_out(r->m, s->result.at[i])) continue;
         if (sinter_context_output(l->context, v->name, &t, &error) != SINTER_OK) return fail(r->v, "run", error.text);
         if (l->out[i].is_asked && memcmp(l->out[i].dim, t.dim, t.rank * sizeof *t.dim))
             return fail(r->v, "output", "an allocator was told other dims than the output has");
@@ -312,6 +334,7 @@ static bool foresee(runner *r, lane *l, uint32_t k)
     for (uint32_t i = 0; i < s->result.count; i++) {
         const gvalue *v = &r->m->value.at[s->result.at[i]];
         const gtensor *t = v->at[k][0];
+        if (gmodel_is_state_out(r->m, s->result.at[i])) continue;
         sinter_tensor found;
         char said[256];
         size_t most = 0;
@@ -339,9 +362,9 @@ static bool prepare(runner *r, lane *l, uint32_t k)
 {
     const gscope *s = &r->m->scope.at[0];
     for (uint32_t i = 0; i < s->param.count && i < G_IO; i++)
-        if (!give_input(r, l, i, k)) return false;
+        if (!gmodel_is_state_in(r->m, s->param.at[i]) && !give_input(r, l, i, k)) return false;
     for (uint32_t i = 0; i < s->result.count && i < G_IO; i++)
-        if (!give_output(r, l, i, k)) return false;
+        if (!gmodel_is_state_out(r->m, s->result.at[i]) && !give_output(r, l, i, k)) return false;
     if (test_random(&r->seed) % 2 && !foresee(r, l, k)) return false;
     return give_memory(r, l);
 }
@@ -352,7 +375,8 @@ static bool finish(runner *r, lane *l, uint32_t k)
     if (l->status != SINTER_OK) return fail(r->v, "run", l->error.text);
     for (uint32_t i = 0; i < s->param.count && i < G_IO; i++) {
         const gtensor *t = r->m->value.at[s->param.at[i]].at[k][0];
-        if (t->size && memcmp(l->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
+        if (!gmodel_is_state_in(r->m, s->param.at[i]) && t->size && memcmp(l->in[i].data, t->data, t->size))
+            return fail(r->v, "memory", "a run wrote to an input");
     }
     return compare(r, l, k);
 }
@@ -484,6 +508,60 @@ static bool run_all(runner *r)
     return is_fine;
 }
 
+/* ---- states ---- */
+
+static bool reset(runner *r, lane *l, gheld *h)
+{
+    sinter_error error = { 0 };
+    gheld_reset(r->m, h);
+    return sinter_context_reset_state(l->context, &error) == SINTER_OK || fail(r->v, "state", error.text);
+}
+
+/* As many rows as the environment begins with. */
+static bool set_rows(runner *r, lane *l, gheld *h, uint32_t k)
+{
+    sinter_error error = { 0 };
+    sinter_state_info info;
+    if (sinter_context_state(l->context, &info) != SINTER_OK || info.rows != h->rows)
+        return fail(r->v, "state", "the state has another number of rows");
+    if (r->m->past == G_NONE || r->m->symbol[r->m->past].at[k] == h->rows) return true;
+    return sinter_context_set_rows(l->context, r->m->symbol[r->m->past].at[k], &error) == SINTER_OK ||
+           fail(r->v, "state", error.text);
+}
+
+static bool run_with_state(runner *r, lane *l, gheld *h, uint32_t k)
+{
+    const gmodel *m = r->m;
+    gmodel now;
+    if (!set_rows(r, l, h, k)) return false;
+    if (!gheld_judge(&now, m, h, k)) return reset(r, l, h); /* a value of the state may be no index, for one */
+    r->m = &now;
+    const bool is_fine = prepare(r, l, k) && (execute(l), finish(r, l, k));
+    r->m = m;
+    return is_fine && (gheld_take(&now, h, k) || reset(r, l, h));
+}
+
+/* Two contexts, each with a state of its own, take turns. */
+static bool run_states(runner *r)
+{
+    enum { CONTEXTS = 2, TURNS = 14 };
+    gheld held[CONTEXTS];
+    bool is_fine = true;
+    for (uint32_t i = 0; i < CONTEXTS && is_fine; i++) {
+        is_fine = open_lane(r, &r->lane[i], 0);
+        gheld_reset(r->m, &held[i]);
+    }
+    for (uint32_t turn = 0; turn < TURNS && is_fine; turn++) {
+        const uint32_t which = (uint32_t)(test_random(&r->seed) % CONTEXTS),
+                       k = (uint32_t)(test_random(&r->seed) % r->m->envs);
+        lane *l = &r->lane[which];
+        if (test_random(&r->seed) % 12 == 0) is_fine = reset(r, l, &held[which]);
+        if (is_fine && gheld_allows(r->m, &held[which], k)) is_fine = run_with_state(r, l, &held[which], k);
+    }
+    for (uint32_t i = 0; i < CONTEXTS; i++) close_lane(&r->lane[i]);
+    return is_fine;
+}
+
 static sinter_status build_again(void *user, const void *model, size_t size, sinter_buffer *out, sinter_error *error)
 {
     runner *r = user;
@@ -571,7 +649,7 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     const bool is_true = s != SINTER_OK || replay(&r, &model);
     free(model.at);
     if (s != SINTER_OK) return fail(v, "load", error.text);
-    const bool is_fine = is_true && run_all(&r);
+    const bool is_fine = is_true && (m->states ? run_states(&r) : run_all(&r));
     sinter_engine_release(r.engine);
     return is_fine;
 }

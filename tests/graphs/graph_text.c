@@ -14,7 +14,9 @@
  *     ...
  *     result v
  *     end
- *     output y z */
+ *     output y z
+ *     rows N                                     states grow, and had N rows before a run
+ *     state x y                                  input x and output y stay in the context */
 #include "graph_model.h"
 
 #include <math.h>
@@ -149,6 +151,9 @@ void gmodel_print(const gmodel *m, text *o)
         text_printf(o, "\n");
     }
     print_scope(m, 0, o);
+    if (m->states && m->past != G_NONE) text_printf(o, "rows %s\n", m->symbol[m->past].name);
+    for (uint32_t i = 0; i < m->states; i++)
+        text_printf(o, "state %s %s\n", m->value.at[m->state[i].in].name, m->value.at[m->state[i].out].name);
 }
 
 /* ---- parse ---- */
@@ -427,6 +432,29 @@ static bool allow_line(reader *r)
     return r->m->allow ? at_end(r) || bad(r, "text behind a type") : bad(r, "fp16, bf16, tf32 or int8 was expected");
 }
 
+static bool rows_line(reader *r)
+{
+    char name[16];
+    if (!word_of(r, name, sizeof name)) return bad(r, "a symbol was expected");
+    for (uint32_t i = 0; i < r->m->symbols; i++)
+        if (!strcmp(r->m->symbol[i].name, name)) r->m->past = i;
+    return r->m->past != G_NONE ? at_end(r) || bad(r, "text behind a symbol") : bad(r, "an unknown symbol");
+}
+
+static bool state_line(reader *r)
+{
+    gmodel *m = r->m;
+    char in[16], out[16];
+    if (m->states == G_STATES) return bad(r, "too many states");
+    if (!word_of(r, in, sizeof in) || !word_of(r, out, sizeof out))
+        return bad(r, "an input and an output were expected");
+    const gstate s = { find(m, in, 0), find(m, out, 0) };
+    if (s.in == G_NONE || m->value.at[s.in].kind != G_INPUT || s.out == G_NONE)
+        return bad(r, "an unknown input or output");
+    m->state[m->states++] = s;
+    return at_end(r) || bad(r, "text behind a state");
+}
+
 static bool one_line(reader *r)
 {
     int64_t n;
@@ -446,6 +474,8 @@ static bool one_line(reader *r)
     if (scan_word(&r->at, "param")) return leaf_line(r, G_PARAM);
     if (scan_word(&r->at, "graph")) return scope_line(r);
     if (scan_word(&r->at, "result") || scan_word(&r->at, "output")) return results_line(r);
+    if (scan_word(&r->at, "rows")) return rows_line(r);
+    if (scan_word(&r->at, "state")) return state_line(r);
     if (scan_word(&r->at, "end")) {
         if (!r->scope) return bad(r, "an end without a graph");
         r->scope = r->m->scope.at[r->scope].parent;

@@ -5,7 +5,7 @@
  *                               [--device cpu|reference|cuda] [--gpus N] [--tuned N] [--palette N] [--jobs N]
  *                               [--nodes N] [--limit SECONDS] [--only OPERATOR] [--allow BITS] [--known N] [--reduce]
  *                               [--save DIR] [--every N] [--dump DIR]
- *                               [--file GRAPH...] [--print] [--rewrite export|simplify] [--coverage FILE]
+ *                               [--file GRAPH...] [--print] [--rewrite export|simplify] [--coverage FILE] [--states]
  *
  * --seconds: no graph is begun after so many; without --count, there is no other end. --every: seconds between lines of
  * counts. --save: failures are kept as text and ONNX as soon as they are met; --reduce: the first of each class are
@@ -14,7 +14,8 @@
  * --tuned: on a GPU, one build of so many is tuned. --limit: of one graph. --allow: all graphs may be in a narrower
  * type (SINTER_ALLOW_…). --dump writes the graphs for compare_onnxruntime.py, and runs none. --rewrite: each model is
  * written as ONNX first, as it is or simplified, and that model is run. --file runs a model as text. --coverage appends
- * what the graphs have to a file for uncovered.py, and runs none. Graph N of a seed and a palette is the same
+ * what the graphs have to a file for uncovered.py, and runs none. --states: each graph has inputs and outputs that stay
+ * in the context; else one of 16. Graph N of a seed and a palette is the same
  * everywhere. */
 #include "graph_ops.h"
 #include "graph_campaign.h"
@@ -63,6 +64,7 @@ static bool read_options(options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--print")) o->c.prints = true;
         else if (!strcmp(argv[i], "--reduce")) o->c.reduces = true;
+        else if (!strcmp(argv[i], "--states")) o->c.states = true;
         else if (i + 1 == argc || !read_option(o, argv[i], argv[i + 1])) return false;
         else i++;
     }
