@@ -204,6 +204,32 @@ static bool plugin_of_rows(grow *g, const gop *op)
     return grow_1(g, op->name, grow_pick(g, op->types, 1, SINTER_RANK_MAX)) != G_NONE;
 }
 
+/* Several types, scales that matter to bytes alone. */
+static bool plugin_of_bytes(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    if (grow_one_in(g, 2)) grow_real(g, n, "scale_in", 0.25 * (double)grow_between(g, 1, 6));
+    if (grow_one_in(g, 2)) grow_real(g, n, "scale_out", 0.5 * (double)grow_between(g, 1, 3));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* Results of other sizes than the operand's, one of which may be absent; an operand that need not be given. */
+static bool plugin_of_pairs(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 2, 2), y = grow_one_in(g, 3) ? grow_find(g, T_ALL, 0, 4) : G_NONE;
+    if (x == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    if (y != G_NONE) grow_in(g, n, y);
+    if (grow_one_in(g, 2)) grow_int(g, n, "k", grow_between(g, 1, 4));
+    if (grow_one_in(g, 3)) grow_text(g, n, "mode", "wrap");
+    if (grow_one_in(g, 3)) grow_list(g, n, "axes", (const int64_t[]){ 2, -5 }, 2);
+    return grow_end(g, n, 1 + grow_below(g, 2)) != G_NONE;
+}
+
 const gop gops_elementwise[] = {
     { "Abs", 13, 0, 3, unary, 0, T_N, 0 },        { "Neg", 13, 0, 4, unary, 0, TF | TS, 0 },
     { "Relu", 14, 0, 6, unary, 0, TF | TS, 0 },   { "Sigmoid", 13, 0, 5, unary, 0, TF, 0 },
@@ -245,6 +271,8 @@ const gop gops_elementwise[] = {
     { "Cast", 13, 0, 6, cast, 0, T_ALL | T_SMALL, 0 },      { "CastLike", 15, 0, 2, cast_like, 0, 0, 0 },
     { "CustomPlugin", 7, 0, 2, plugin, 0, T_F32 | T_OF(F16), 0 },
     { "CustomKernel", 7, 0, 1, plugin_of_rows, 0, T_F32, 0 },
+    { "quant.CustomQuantized", 7, 0, 1, plugin_of_bytes, 0, T_F32 | T_OF(F16) | T_OF(I8), 0 },
+    { "CustomPairs", 7, 0, 1, plugin_of_pairs, 0, T_F32, 0 },
     { 0 },
 };
 /* clang-format on */
