@@ -100,6 +100,8 @@ static bool may_stay(const grow *g, uint32_t v)
 {
     const gvalue *x = &g->m->value.at[v];
     if (x->kind != G_INPUT || x->is_explicit || is_state(g->m, v) || sinter_dtype_bits(x->dtype) < 8) return false;
+    /* A build that looks at narrower types runs several times in a row: what is an index has to stay one. */
+    if (g->m->allow && !dtype_is_float(x->dtype)) return false;
     for (uint32_t i = 0; i < x->rank; i++)
         if (x->dim[i].symbol != G_NONE) return false;
     return true;

@@ -187,6 +187,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
         profile[p] = (sinter_profile){ range[p], count };
     }
     log.plugins = plugin_set_shared();
+    log.limits = &few; /* those of the machine that runs it, so that tactics fit */
     log.log = count_kernels;
     log.log_user = v;
     log.log_topics = "jit";
