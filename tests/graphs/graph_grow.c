@@ -497,6 +497,12 @@ static bool is_open_narrow(const char *op)
     return strstr(op, "DynamicQuantize") || strstr(op, "SVM") || strstr(op, "MoE");
 }
 
+/* Lists and text are for the rows that make them. */
+static bool is_of_its_own(const gmodel *m, uint32_t v)
+{
+    return m->value.at[v].is_list || m->value.at[v].is_text;
+}
+
 uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
 {
     gmodel *m = g->m;
@@ -527,17 +533,16 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
         else g->is_refused = true;
         return G_NONE;
     }
-    if (m->value.at[m->node.at[node].out[0]].is_text) return m->node.at[node].out[0];
     for (uint32_t i = 0; i < outputs && is_good; i++) {
         const uint32_t v = m->node.at[node].out[i];
-        is_good = v == G_NONE || m->value.at[v].is_list || is_useful(g, &m->value.at[v]);
+        is_good = v == G_NONE || is_of_its_own(m, v) || is_useful(g, &m->value.at[v]);
     }
     if (!is_good) {
         m->node.count = node;
         return G_NONE;
     }
     for (uint32_t i = 0; i < outputs; i++)
-        if (m->node.at[node].out[i] != G_NONE && !m->value.at[m->node.at[node].out[i]].is_list)
+        if (m->node.at[node].out[i] != G_NONE && !is_of_its_own(m, m->node.at[node].out[i]))
             see(g, m->node.at[node].out[i]);
     return m->node.at[node].out[0];
 }

@@ -262,12 +262,14 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
               !(judge_is_norm(n->op) && judge_is_open_norm(first[0])) &&
               !(is_named(n->op, "Unique") && judge_may_join(m, first)) &&
               !(!strcmp(n->op, "NonZero") && judge_may_be_zero(first)) && !may_divide_by_zero(m, n, k);
+    const bool is_text = judge_gives_text(m, n);
     const bool swaps = settled && judge_may_swap(m, n, k);
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];
         m->work += (uint64_t)v->at[k][0]->count;
         v->is_chaotic[k] = false;
+        v->is_text = is_text;
         /* TopK's values are compared: the numbers at either index are as good as the same. */
         bool is_same = settled && !(swaps && !dtype_is_float(v->dtype));
         for (uint32_t lane = 1; lane < G_LANES && is_same; lane++) is_same = same_shape(v->at[k][0], v->at[k][lane]);
@@ -295,6 +297,7 @@ void judge_copied(gmodel *m, uint32_t value, uint32_t k)
 void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
 {
     m->value.at[to].is_list = m->value.at[from].is_list;
+    m->value.at[to].is_text = m->value.at[from].is_text;
     if (m->value.at[from].is_list) {
         judge_pass_list(m, to, from, k);
         return;

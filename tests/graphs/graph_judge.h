@@ -75,6 +75,8 @@ bool judge_may_be_zero(gtensor *const *lanes);
 /* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
 bool judge_is_list(const gmodel *m, const gnode *n);
 bool judge_list(gmodel *m, const gnode *n, uint32_t env_index);
+/* Is the result text, moved? */
+bool judge_gives_text(const gmodel *m, const gnode *n);
 void judge_pass_list(gmodel *m, uint32_t to, uint32_t from, uint32_t env_index);
 
 #endif

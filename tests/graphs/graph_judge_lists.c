@@ -12,6 +12,17 @@ bool judge_is_list(const gmodel *m, const gnode *n)
     return gnode_find(n, "to")->i == G_STRING || m->value.at[n->in[0]].is_text;
 }
 
+bool judge_gives_text(const gmodel *m, const gnode *n)
+{
+    static const char *const movers[] = { "Identity", "Where",     "Gather",  "Concat",
+                                          "Reshape",  "Transpose", "Squeeze", "Unsqueeze" };
+    bool moves = false, is_text = false;
+    for (uint32_t i = 0; i < COUNT_OF(movers); i++) moves = moves || !strcmp(n->op, movers[i]);
+    for (uint32_t i = 0; i < n->count_in; i++)
+        is_text = is_text || (n->in[i] != G_NONE && m->value.at[n->in[i]].is_text);
+    return moves && is_text;
+}
+
 /* Value i of a list, which may be new. */
 static uint32_t item_of(gmodel *m, uint32_t list, uint32_t i)
 {

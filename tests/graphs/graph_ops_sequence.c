@@ -244,6 +244,69 @@ static bool text_of(grow *g, const gop *op)
     return grow_end(g, back, 1) != G_NONE;
 }
 
+/* Words, each of which is one of few numbers. */
+static uint32_t words(grow *g, const gsize *d, uint32_t rank)
+{
+    const gfill few = { 97, 103, 1, grow_below(g, 1 << 20) };
+    const uint32_t x = grow_leaf(g, SINTER_DTYPE_I64, d, rank, true, few), n = grow_begin(g, "Cast");
+    grow_in(g, n, x);
+    grow_int(g, n, "to", G_STRING);
+    return grow_end(g, n, 1);
+}
+
+/* Other words of the same shape: as they are, in another order, or chosen. */
+static uint32_t other_words(grow *g, uint32_t s, const gsize *d, uint32_t rank)
+{
+    if (s == G_NONE || g->is_refused) return G_NONE;
+    const uint32_t way = grow_below(g, 4);
+    if (way == 0) return words(g, d, rank);
+    if (way == 1 && rank && gsize_min(g, d[0]) > 0) {
+        int64_t at[4];
+        for (int64_t i = 0; i < d[0].at[0]; i++) at[i] = grow_between(g, 0, d[0].at[0] - 1);
+        return grow_2(g, "Gather", s, grow_const_ints(g, at, (uint32_t)d[0].at[0]));
+    }
+    const uint32_t other = words(g, d, rank);
+    if (way == 2 && other != G_NONE) return grow_3(g, "Where", grow_2(g, "Equal", s, other), other, s);
+    return grow_1(g, "Identity", s);
+}
+
+/* Text that a branch gives, or that an outer scope has and turns compare. arg 1: turns. A Loop that carries text is
+ * refused. */
+static bool text_in_body(grow *g, const gop *op)
+{
+    const gsize d[2] = { gsize_of(grow_between(g, 1, 4)), gsize_of(grow_between(g, 1, 4)) };
+    const uint32_t rank = grow_below(g, 3), first = words(g, d, rank), last = words(g, d, rank);
+    if (g->depth > 1 || first == G_NONE || last == G_NONE) return false;
+    uint32_t made = G_NONE;
+    if (!op->arg) {
+        uint32_t branch[2];
+        const uint32_t condition = when(g, grow_one_in(g, 4));
+        for (uint32_t b = 0; b < 2; b++) {
+            const opened o = grow_open(g);
+            const bool is_fine = condition != G_NONE && grow_result(g, other_words(g, b ? first : last, d, rank));
+            branch[b] = grow_close(g, o);
+            if (!is_fine) return false;
+        }
+        made = if_of(g, condition, branch, 1);
+    } else {
+        const gsize turns = gsize_of(grow_below(g, 4));
+        const uint32_t trips = grow_ints(g, &turns, 1, true);
+        const opened o = grow_open(g);
+        (void)grow_param(g, SINTER_DTYPE_I64, 0);
+        const uint32_t go = grow_param(g, SINTER_DTYPE_BOOL, 1), inner = other_words(g, first, d, rank);
+        bool is_fine = trips != G_NONE && grow_result(g, go) && inner != G_NONE;
+        is_fine = is_fine && grow_result(g, grow_2(g, "Equal", inner, last));
+        const uint32_t body = grow_close(g, o);
+        if (!is_fine) return false;
+        const uint32_t n = grow_begin(g, "Loop");
+        grow_in(g, n, trips);
+        grow_in(g, n, G_ABSENT);
+        gnode_attr(&g->m->node.at[n], "body", GA_GRAPH)->i = body;
+        return grow_end(g, n, 1) != G_NONE;
+    }
+    return made != G_NONE && grow_2(g, "Equal", made, last) != G_NONE;
+}
+
 const gop gops_sequence[] = {
     { "SequenceConstruct", 11, 0, 1, sequence, CONSTRUCT, 0, 0 },
     { "SequenceEmpty", 11, 0, 1, sequence, EMPTY, 0, 0 },
@@ -257,6 +320,8 @@ const gop gops_sequence[] = {
     { "OptionalGetElement", 15, 0, 1, optional, 0, 0, 0 },
     { "OptionalHasElement", 15, 0, 1, optional, 2, 0, 0 },
     { "text", 0, 0, 1, text_of, 0, 0, 0 },
+    { "text in if", 19, 0, 1, text_in_body, 0, 0, 0 },
+    { "text in loop", 19, 0, 1, text_in_body, 1, 0, 0 },
     { "list from if", 0, 0, 1, list_if, 0, 0, 0 },
     { "list from loop", 0, 0, 1, list_loop, INSERT, 0, 0 },
     { "list in loop", 0, 0, 1, list_loop, AT, 0, 0 },
