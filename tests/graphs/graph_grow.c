@@ -694,7 +694,7 @@ static void choose_symbols(grow *g)
 static void choose_profiles(grow *g)
 {
     gmodel *m = g->m;
-    m->profiles = m->symbols && m->envs > 1 && grow_one_in(g, 3) && !m->states ? 2 : 1;
+    m->profiles = m->symbols && m->envs > 1 && grow_one_in(g, 3) ? 2 : 1;
     for (uint32_t k = 0; k < m->envs; k++) m->profile_of[k] = k % m->profiles;
     for (uint32_t i = 0; i < m->symbols; i++) {
         gsymbol *s = &m->symbol[i];

@@ -153,10 +153,13 @@ static uint32_t sample_of(const gmodel *m, uint32_t k, sinter_tensor tensor[G_IO
 /* Rows that are enough for any run. */
 static uint64_t room_of(const gmodel *m)
 {
-    int64_t more = 3;
-    for (uint32_t i = 0; i < m->symbols; i++)
-        if (i != m->past && m->symbol[i].max[0] > more) more = m->symbol[i].max[0];
-    return (uint64_t)(m->symbol[m->past].max[0] + more);
+    int64_t more = 3, past = 0;
+    for (uint32_t i = 0; i < m->symbols; i++) {
+        int64_t *most = i == m->past ? &past : &more;
+        for (uint32_t p = 0; p < m->profiles; p++)
+            if (m->symbol[i].max[p] > *most) *most = m->symbol[i].max[p];
+    }
+    return (uint64_t)(past + more);
 }
 
 static sinter_status build(const gmodel *m, const void *model, size_t size, const grun *o, gverdict *v,
@@ -212,7 +215,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
         state[i] = (sinter_state){ m->value.at[m->state[i].in].name, m->value.at[m->state[i].out].name };
     b.state = state;
     b.state_count = m->states;
-    b.capacity = m->states && m->past != G_NONE && o->seed % 2 ? room_of(m) : 0;
+    b.capacity = m->states && m->past != G_NONE && (o->seed % 2 || m->profiles > 1) ? room_of(m) : 0;
     b.sample = sample;
     b.sample_count = m->allow & SINTER_ALLOW_INT8 || (m->allow && o->seed % 2) ? m->envs : 0;
     return sinter_build_memory(model, size, &b, out, error);
@@ -430,9 +433,10 @@ static bool run(runner *r, lane *l, uint32_t k)
 /* Is an environment inside a profile's ranges? */
 static bool is_within(const gmodel *m, uint32_t k, uint32_t profile)
 {
-    for (uint32_t i = 0; i < m->symbols; i++)
-        if (m->symbol[i].at[k] < m->symbol[i].min[profile] || m->symbol[i].at[k] > m->symbol[i].max[profile])
-            return false;
+    for (uint32_t i = 0; i < m->symbols; i++) {
+        const gsymbol *s = &m->symbol[i];
+        if (i != m->past && (s->at[k] < s->min[profile] || s->at[k] > s->max[profile])) return false;
+    }
     return true;
 }
 
@@ -542,14 +546,14 @@ static bool run_with_state(runner *r, lane *l, gheld *h, uint32_t k)
     return is_fine && (gheld_take(&now, h, k) || reset(r, l, h));
 }
 
-/* Two contexts, each with a state of its own, take turns. */
+/* Two contexts, each with a state of its own, take turns. A state stays where the profile changes. */
 static bool run_states(runner *r)
 {
     enum { CONTEXTS = 2, TURNS = 14 };
     gheld held[CONTEXTS];
     bool is_fine = true;
     for (uint32_t i = 0; i < CONTEXTS && is_fine; i++) {
-        is_fine = open_lane(r, &r->lane[i], 0);
+        is_fine = open_lane(r, &r->lane[i], i % r->m->profiles);
         gheld_reset(r->m, &held[i]);
     }
     for (uint32_t turn = 0; turn < TURNS && is_fine; turn++) {
@@ -557,7 +561,8 @@ static bool run_states(runner *r)
                        k = (uint32_t)(test_random(&r->seed) % r->m->envs);
         lane *l = &r->lane[which];
         if (test_random(&r->seed) % 12 == 0) is_fine = reset(r, l, &held[which]);
-        if (is_fine && gheld_allows(r->m, &held[which], k)) is_fine = run_with_state(r, l, &held[which], k);
+        is_fine = is_fine && change_profile(r, l);
+        if (is_fine && is_within(r->m, k, l->profile) && gheld_allows(r->m, &held[which], k)) is_fine = run_with_state(r, l, &held[which], k);
     }
     for (uint32_t i = 0; i < CONTEXTS; i++) close_lane(&r->lane[i]);
     return is_fine;
