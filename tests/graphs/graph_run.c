@@ -562,7 +562,8 @@ static bool run_states(runner *r)
         lane *l = &r->lane[which];
         if (test_random(&r->seed) % 12 == 0) is_fine = reset(r, l, &held[which]);
         is_fine = is_fine && change_profile(r, l);
-        if (is_fine && is_within(r->m, k, l->profile) && gheld_allows(r->m, &held[which], k)) is_fine = run_with_state(r, l, &held[which], k);
+        if (is_fine && is_within(r->m, k, l->profile) && gheld_allows(r->m, &held[which], k))
+            is_fine = run_with_state(r, l, &held[which], k);
     }
     for (uint32_t i = 0; i < CONTEXTS; i++) close_lane(&r->lane[i]);
     return is_fine;
