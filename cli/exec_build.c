@@ -86,13 +86,24 @@ static bool workspace_of(const exec *e, uint64_t *out)
     return is_good;
 }
 
+/* A library of TensorRT's own, whose plugins are operators of sinter. */
+static bool is_shipped(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    static const char stem[] = "libnvinfer_plugin.so";
+    if (strncmp(name, stem, sizeof stem - 1) != 0) return false;
+    cli_say(LOG_INFO, "%s is not loaded: what sinter has of its plugins is built in", path);
+    return true;
+}
+
 static bool plugins_open(const exec_args *x)
 {
     arg_list paths = { 0 };
     for (uint32_t i = 0; i < x->count; i++) {
         const exec_id id = x->given[i].id;
         const bool is_one = id == FLAG_plugins || id == FLAG_staticPlugins || id == FLAG_dynamicPlugins;
-        if (is_one && paths.count < ARG_LIST_MAX) paths.at[paths.count++] = x->given[i].value;
+        if (is_one && !is_shipped(x->given[i].value) && paths.count < ARG_LIST_MAX)
+            paths.at[paths.count++] = x->given[i].value;
     }
     return cli_plugins_open(&paths, false);
 }

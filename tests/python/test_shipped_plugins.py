@@ -317,6 +317,11 @@ class Mine(trt.IPluginCreator):
     name, plugin_version, plugin_namespace, field_names = "Mine", "1", "", trt.PluginFieldCollection([])
 
 
+def test_library_of_shipped_plugins():
+    registry = trt.get_plugin_registry()
+    registry.deregister_library(registry.load_library("/usr/lib/libnvinfer_plugin.so.10"))
+
+
 def test_refusals():
     registry = trt.get_plugin_registry()
     names = {c.name for c in registry.plugin_creator_list}

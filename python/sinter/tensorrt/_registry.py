@@ -121,8 +121,11 @@ class IPluginRegistry(Managed, Reporter):
         return self._ours
 
     def load_library(self, plugin_path):
-        """Plugins of sinter's own interface (plugin.h), from a shared library or a .cu file. A handle for deregister_library."""
+        """Plugins of sinter's own interface (plugin.h), from a shared library or a .cu file. A handle for deregister_library. The library
+        of upstream's own plugins is not loaded: the registry has them."""
         from .._plugin import Plugins
+        if os.path.basename(os.fspath(plugin_path)).startswith("libnvinfer_plugin.so"):
+            return os.fspath(plugin_path)
         Plugins(os.fspath(plugin_path))         # what is wrong with it is said now
         path = os.path.realpath(os.fspath(plugin_path))
         if path not in self._libraries:
