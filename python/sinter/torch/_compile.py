@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_tensorrt's functions: compile, convert_method_to_trt_engine, save, load."""
+import functools
 import io
 import json
 import zipfile
@@ -121,8 +122,8 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None, kwarg_inputs=
 
 def convert_exported_program_to_engine(program, inputs=None, *, kwarg_inputs=None, enabled_precisions=None, **options):
     """The bytes of an engine file that computes a whole ExportedProgram: sinter.load, sinter_engine_load and `sinter run` take
-    it. Inputs have the names of the program's arguments, outputs those of its results; sizes that Inputs leave free are
-    profiles. Errors: NotImplementedError, which lists every operator that an engine cannot compute."""
+    it. Inputs have the names of the program's arguments, outputs are output0, output1 and so on, as upstream has it; sizes that
+    Inputs leave free are profiles. Errors: NotImplementedError, which lists every operator that an engine cannot compute."""
     return convert_method_to_trt_engine(program, inputs=inputs, kwarg_inputs=kwarg_inputs,
                                         enabled_precisions=enabled_precisions, **options)
 
@@ -191,3 +192,18 @@ def load(file_path):
     made = CompiledModule(program, Settings.from_json(about["settings"]), bounds, about["name"])
     made.graph.plans = plans
     return made.build()
+
+
+def with_engines(load_program):
+    """torch.export.load that takes files of save(), too: scripts load compiled models by it."""
+    @functools.wraps(load_program)
+    def load_any(f, **options):
+        try:
+            with zipfile.ZipFile(f) as file:
+                is_ours = "about.json" in file.namelist()
+        except (zipfile.BadZipFile, OSError):
+            is_ours = False
+        if hasattr(f, "seek"):
+            f.seek(0)
+        return load(f) if is_ours else load_program(f, **options)
+    return load_any

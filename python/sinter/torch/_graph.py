@@ -133,7 +133,7 @@ class CompiledGraph:
     names       index of a placeholder -> its name in the model, for refitting
     bounds      symbol -> (least, usual, most), where the caller set them
     plans       name of a partition -> bytes of its engine, where those were built before; is_stale: with other values of the weights
-    is_file     engines are for files: outputs are row-major, and have the names of the graph's results"""
+    is_file     engines are for files: outputs are row-major, and named output0, output1 and so on"""
 
     def __init__(self, graph_module, weights, settings, name="graph", names=None, bounds=None):
         self.source, self.weights, self.settings, self.name = graph_module, frozenset(weights), settings, name

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a compilation knows of an input: shape or range of shapes, element type, name."""
+import enum
+
 import torch
 
 
@@ -36,6 +38,12 @@ class Input:
     shape = property(lambda self: {"min_shape": self.min_shape, "opt_shape": self.opt_shape, "max_shape": self.max_shape} if self.is_dynamic
                      else self.opt_shape)
 
+    class _ShapeMode(enum.Enum):
+        STATIC = 0
+        DYNAMIC = 1
+
+    shape_mode = property(lambda self: self._ShapeMode.DYNAMIC if self.is_dynamic else self._ShapeMode.STATIC)
+
     @classmethod
     def from_tensor(cls, tensor, **_):
         """The Input of a tensor's shape and type."""
@@ -47,10 +55,11 @@ class Input:
 
     is_dynamic = property(lambda self: self.min_shape != self.max_shape)
 
-    def example_tensor(self, device="cpu"):
-        """Random numbers of the usual shape; a free size of 1 is 2, because torch.export takes 1 for a fixed size."""
+    def example_tensor(self, optimization_profile_field=None, device="cpu"):
+        """Random numbers of the shape that optimization_profile_field names ("min_shape", "opt_shape", "max_shape"). None: the usual shape;
+        a free size of 1 is 2 there, because torch.export takes 1 for a fixed size."""
         low, high = self.tensor_domain
-        shape = [max(opt, 2) if least != most else opt
+        shape = getattr(self, optimization_profile_field) if optimization_profile_field else [max(opt, 2) if least != most else opt
                  for least, opt, most in zip(self.min_shape, self.opt_shape, self.max_shape)]
         return (torch.rand(shape, device=device) * (high - low) + low).to(self.dtype)
 
@@ -62,7 +71,7 @@ class Input:
 def example_of(value, device):
     """A tensor for an Input, a shape or a tensor; other values as they are."""
     if isinstance(value, Input):
-        return value.example_tensor(device)
+        return value.example_tensor(device=device)
     if isinstance(value, torch.Tensor) and value.device != device:
         return value.to(device)
     return value

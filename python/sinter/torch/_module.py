@@ -139,6 +139,10 @@ class CompiledModule(torch.nn.Module):
             return results[0]
         return pytree.tree_unflatten(results, self.out_spec)
 
+    def save(self, *_, **__):
+        """What torch.jit.save calls."""
+        raise TypeError("a compiled model is no TorchScript: sinter.torch.save writes it, sinter.torch.load and torch.export.load read it")
+
     def __getstate__(self):
         raise TypeError("a compiled model is written by sinter.torch.save, not by pickle")
 

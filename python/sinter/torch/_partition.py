@@ -50,7 +50,7 @@ class Partition:
     bounds          symbol -> (least, usual, most), where the caller set them
     plan            bytes of the engine, if it was built before
     is_stale        the plan has other values of the weights: it is refitted
-    is_file         the engine is for a file: outputs are row-major
+    is_file         the engine is for a file: outputs are row-major, and named output0, output1 and so on
 
     Any number of threads may call. A weight that was changed since the last call is noticed by its version, its memory and
     its identity: the engine is refitted or built again before the call goes on. A tensor that changes again and again is no
@@ -155,7 +155,7 @@ class Partition:
                 continue
             order = None if self.is_file else physical_order(val)
             shape = [val.shape[a] for a in order] if order else list(val.shape)
-            name = f"{node.name}_{k}" if node in self.results[:k] or node.op == "placeholder" else node.name
+            name = f"output{len(names)}" if self.is_file else f"{node.name}_{k}" if node in self.results[:k] or node.op == "placeholder" else node.name
             lowering.op("Transpose" if order else "Identity", lowering.value(node), perm=order, result=name)
             dims = [as_int(s) if as_int(s) is not None else f"o{k}_{a}" for a, s in enumerate(shape)]
             lowering.model.add_output(name, ONNX[val.dtype], dims)

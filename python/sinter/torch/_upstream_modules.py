@@ -294,5 +294,5 @@ def private(up):
 
 
 def top_names():
-    return {"Platform": Platform, "set_device": set_device, "get_build_info": get_build_info, "dump_build_info": dump_build_info,
+    return {"ENABLED_FEATURES": ENABLED_FEATURES, "Platform": Platform, "set_device": set_device, "get_build_info": get_build_info, "dump_build_info": dump_build_info,
             "get_is_colored_output_on": lambda: False}

@@ -43,7 +43,9 @@ def whole(first, second, x):
     assert refit_module_weights(compiled, other, in_place=True) is compiled
     same(compiled, second, x)
     torch_tensorrt.save(compiled, sys.argv[1], arg_inputs=[x])
-    same(torch_tensorrt.load(sys.argv[1]).module(), second, x)
+    for load in (torch_tensorrt.load, torch.export.load):
+        same(load(sys.argv[1]).module(), second, x)
+    refused(TypeError, lambda: torch.jit.save(compiled, sys.argv[1]), "is no TorchScript")
     with torch_tensorrt.runtime.enable_cudagraphs(compiled) as graphs, torch_tensorrt.logging.errors():
         same(graphs, second, x)
     program = torch_tensorrt.dynamo.trace(first, [x])
@@ -150,8 +152,9 @@ def private_modules(model, x):
         same(compiled, model, x)
         refused(ValueError, lambda: setattr(weights, "device_budget", weights.total_device_budget + 1), "are wanted")
     same(torch.compile(model, backend=torch_tensorrt_backend), model, x)
+    assert torch_tensorrt.ENABLED_FEATURES.refit and Input(x.shape).shape_mode == Input._ShapeMode.STATIC
     ranged = Input(min_shape=(1, 2), opt_shape=(2, 2), max_shape=(3, 2))
-    assert get_torch_inputs({"a": [ranged]}, "cpu", "max_shape")["a"][0].shape == (3, 2) and to_torch_device("cpu").type == "cpu"
+    assert get_torch_inputs({"a": [ranged]}, "cpu", "max_shape")["a"][0].shape == ranged.example_tensor("max_shape").shape == (3, 2) and to_torch_device("cpu").type == "cpu"
 
     @_aten_lowering_pass
     def a_pass(graph, *_):
@@ -162,6 +165,7 @@ def private_modules(model, x):
     plan = torch_tensorrt.convert_method_to_trt_engine(model, inputs=[x])
     engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan)
     names = [engine.get_tensor_name(i) for i in range(2)]
+    assert names[1] == "output0"
     same(TorchTensorRTModule(plan, names[:1], names[1:]), model, x)
     same(torch_tensorrt.ts.embed_engine_in_new_module(plan), model, x)
     refused(ValueError, lambda: TorchTensorRTModule(plan, ["other"], names[1:]), "'other'")
