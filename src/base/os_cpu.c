@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* os_cpu.c - which CPUs this process may use: affinity, cores, the limits of containers, NUMA nodes.
+/* os_cpu.c - which CPUs this process may use: affinity, cores, the limits of containers, NUMA nodes; and what their
+ * caches hold.
  *
  * Two logical CPUs of one core share its arithmetic units, so one worker a core is as fast as two. The kernel says in
  * /sys which CPUs share a core. Where /sys says nothing each CPU counts as a core. */
@@ -13,6 +14,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 enum { CPUS_MOST = 8192 };
 
@@ -163,3 +167,41 @@ uint32_t os_process_id(void)
 {
     return (uint32_t)getpid();
 }
+
+/* ---- caches ---- */
+
+enum { CACHE_LINE = 64 };
+
+#if defined(__x86_64__)
+/* CLFLUSHOPT, of 2015 and later, does not wait for the line before; CLFLUSH does. */
+static bool evicts_in_any_order(void)
+{
+    const unsigned clflushopt = 1u << 23;
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & clflushopt);
+}
+
+void os_memory_evict(const void *data, size_t size)
+{
+    const char *at = data;
+    const bool is_free = evicts_in_any_order();
+    for (size_t i = 0; i < size; i += CACHE_LINE) {
+        if (is_free) __asm__ volatile("clflushopt (%0)" ::"r"(at + i) : "memory");
+        else __asm__ volatile("clflush (%0)" ::"r"(at + i) : "memory");
+    }
+    __asm__ volatile("mfence" ::: "memory");
+}
+#elif defined(__aarch64__)
+void os_memory_evict(const void *data, size_t size)
+{
+    const char *at = data;
+    for (size_t i = 0; i < size; i += CACHE_LINE) __asm__ volatile("dc civac, %0" ::"r"(at + i) : "memory");
+    __asm__ volatile("dsb ish" ::: "memory");
+}
+#else
+void os_memory_evict(const void *data, size_t size)
+{
+    (void)data;
+    (void)size;
+}
+#endif

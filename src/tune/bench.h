@@ -30,12 +30,12 @@ struct tune_bench {
     const problem *p;
     const tune_options *o;
     bool is_on_device;
+    bool is_cold; /* on the host: weights are evicted before each launch */
     stream *stream;
     operand *at;
     bench_buffer *packed; /* by operand: weights packed for the current kernel; reused while large enough */
     uint32_t count, chain;
     bench_buffer workspace; /* on a device: of all lanes */
-    bench_buffer other;     /* on the host, in the arena: read before each timing to evict the weights */
 };
 
 /* One kernel with a tactic, its weights and its program. */
@@ -47,7 +47,7 @@ typedef struct bench_lane {
     arena a, scratch;
     bench_buffer *packed;
     void **base;               /* by operand: the first copy */
-    size_t *pitch;             /* by operand: bytes from copy to copy */
+    size_t *pitch;             /* by operand: bytes from copy to copy; on the host those of the only copy */
     uint32_t *first_id;        /* by operand: of its first copy's address */
     program *program;
     program_run run;

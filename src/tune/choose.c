@@ -153,7 +153,8 @@ static void key_print(const problem *p, const candidate *c, const tune_options *
     text_printf(key, "%s | ", problem_text);
     o->backend->describe(o->device, key);
     const bool is_cold = tune_weights_are_cold(o);
-    if (o->backend->program_time || is_cold) text_printf(key, " %s weights", is_cold ? "cold" : "warm");
+    if (o->backend->program_time || is_cold)
+        text_printf(key, " %s weights", !is_cold ? "warm" : o->backend->program_time ? "cold" : "evicted");
     text_printf(key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
     if (c->kernel->print) {
         text_append(key, " ", 1);

@@ -6,7 +6,8 @@
  * has memory of its own, operands are made there, and a program is a chain of launches: the boundary between two
  * launches is a part of a kernel's time. A step of a network finds its activations in the cache, since the step before
  * has just written them. It finds its weights there only if the weights of the whole network stay there. If they do
- * not, each launch of the chain reads another copy of the weights. */
+ * not, weights are cold: on a device each launch of the chain reads another copy of them; on the host a program is one
+ * launch, and time.c evicts the weights before each. */
 #include "base/os.h"
 #include "ops/tree.h"
 #include "tune/bench.h"
@@ -16,9 +17,6 @@
 #include <string.h>
 
 enum { CHAIN = 16, CHAIN_MAX = 64, PATTERN = 1 << 16 };
-/* Bytes of the copies of one problem's weights on the host: enough for the last cache of a desktop. */
-static const uint64_t copies_on_host_max = 64 << 20;
-static const double chain_on_host_ns = 4e6;
 
 /* ---- operands ---- */
 
@@ -156,52 +154,29 @@ static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool
 {
     if (!x->copies) return SINTER_OK;
     if (b->is_on_device && !is_const) return make_activation(b, x, is_read);
-    const size_t pitch = size_align(x->size, BENCH_PITCH);
-    x->v.data = arena_alloc(&b->a, b->is_on_device ? x->size : size_mul(pitch, x->copies), 64);
+    x->v.data = arena_alloc(&b->a, x->size, 64);
     if (!x->v.data) return FAIL_MEMORY(b->e, "measuring");
     fill_operand(b, x);
     if (x->length) *(int64_t *)x->v.data = x->length;
-    for (uint32_t c = 1; !b->is_on_device && c < x->copies; c++)
-        memcpy((char *)x->v.data + c * pitch, x->v.data, x->size);
     return SINTER_OK;
 }
 
-/* How long the chain is, and how many copies of the weights its launches read. On a device: as long as takes about a
- * millisecond, longer than usual where small weights need many copies. On the host one launch, or one for each copy;
- * where that would take long, fewer, and the caches are filled with other bytes before each time. */
-static sinter_status choose_chain(tune_bench *b, double estimate_ns)
+/* How long the chain of a device is, and how many copies of the weights its launches read: as long as takes about a
+ * millisecond, longer than usual where small weights need many copies. */
+static void choose_chain(tune_bench *b, double estimate_ns)
 {
-    const tune_options *o = b->o;
-    size_t weights = 0;
     kernel_target target;
-    o->backend->target(o->device, &target);
+    size_t weights = 0;
+    b->o->backend->target(b->o->device, &target);
     for (uint32_t i = 0; i < b->p->count_in; i++)
         if (b->p->in[i].is_const) weights += b->at[i].size;
     const double affordable = chain_ns / (estimate_ns + 1);
-    const bool is_cold = tune_weights_are_cold(o) && weights;
-    const uint64_t room = target.cache_last * 3 / 2;
-    const uint64_t wanted_bytes = b->is_on_device || room < copies_on_host_max ? room : copies_on_host_max;
-    const size_t cold = is_cold ? (size_t)(wanted_bytes / weights) + 1 : 1;
-    const uint32_t least = b->is_on_device ? CHAIN : 1;
-    const uint32_t wanted = cold < least ? least : cold > CHAIN_MAX ? CHAIN_MAX : (uint32_t)cold;
+    const bool is_cold = tune_weights_are_cold(b->o) && weights;
+    const size_t copies = is_cold ? (size_t)(target.cache_last * 3 / 2 / weights) + 1 : 1;
+    const uint32_t wanted = copies < CHAIN ? CHAIN : copies > CHAIN_MAX ? CHAIN_MAX : (uint32_t)copies;
     b->chain = affordable < 1 ? 1 : affordable < wanted ? (uint32_t)affordable : wanted;
-    if (!b->is_on_device) b->chain = wanted;
-    if (!b->is_on_device && wanted * estimate_ns > chain_on_host_ns) {
-        /* Reading other bytes evicts data from the shared cache, but not from the caches of other cores. */
-        const uint64_t near = weights ? 2 * o->threads * target.cache_l2 / weights + 1 : 1;
-        const double enough = fmax((double)near, ceil(chain_on_host_ns / (estimate_ns + 1)));
-        if (enough < wanted) {
-            b->chain = (uint32_t)enough;
-            b->other.size = (size_t)wanted_bytes;
-            b->other.at = arena_alloc(&b->a, b->other.size, 64);
-            if (!b->other.at) return FAIL_MEMORY(b->e, "measuring");
-            memset(b->other.at, 1, b->other.size);
-        }
-    }
-    const uint32_t copies = cold < b->chain ? (uint32_t)cold : b->chain;
     for (uint32_t i = 0; i < b->p->count_in; i++)
-        if (b->p->in[i].is_const && b->at[i].copies) b->at[i].copies = copies;
-    return SINTER_OK;
+        if (b->p->in[i].is_const && b->at[i].copies) b->at[i].copies = copies < b->chain ? (uint32_t)copies : b->chain;
 }
 
 bool tune_weights_are_cold(const tune_options *o)
@@ -228,7 +203,9 @@ static sinter_status create(tune_bench *b, double estimate_ns)
         b->at[i].length = length_of(p, i);
         if (is_in) b->at[i].values = values[i];
     }
-    TRY(choose_chain(b, estimate_ns));
+    b->chain = 1;
+    b->is_cold = !b->is_on_device && tune_weights_are_cold(b->o);
+    if (b->is_on_device) choose_chain(b, estimate_ns);
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
         TRY(make_operand(b, &b->at[i], is_in && p->in[i].is_const, is_in));
@@ -303,17 +280,14 @@ static sinter_status make_constant(tune_bench *b, bench_lane *l, uint32_t i)
 {
     operand *x = &b->at[i];
     const kernel *k = l->kernel;
-    const size_t packed = k->pack_size ? k->pack_size(b->p, l->tactic, i) : 0;
-    const size_t pitch = size_align(packed ? packed : x->size, BENCH_PITCH);
+    const size_t packed = k->pack_size ? k->pack_size(b->p, l->tactic, i) : 0, size = packed ? packed : x->size;
     void *bytes = x->v.data;
-    l->pitch[i] = pitch;
+    l->pitch[i] = b->is_on_device ? size_align(size, BENCH_PITCH) : size;
     l->base[i] = bytes;
     if (packed) {
-        const size_t size = b->is_on_device ? packed : size_mul(pitch, x->copies);
-        bytes = arena_alloc(&l->a, size, 64);
+        bytes = arena_alloc(&l->a, packed, 64);
         if (!bytes) return FAIL_MEMORY(b->e, "measuring");
         k->pack(b->p, l->tactic, i, &x->v, bytes);
-        for (uint32_t c = 1; !b->is_on_device && c < x->copies; c++) memcpy((char *)bytes + c * pitch, bytes, packed);
         l->base[i] = bytes;
     }
     return b->is_on_device ? send_constant(b, l, i, bytes, packed) : SINTER_OK;

@@ -19,19 +19,23 @@ static const uint64_t wake_ns = 50000000;
 /* A kernel that is this many times slower than the best one is measured once only. */
 static const double hopeless = 2;
 
-static void read_all(const volatile char *at, size_t size)
+static void evict_weights(const bench_lane *l)
 {
-    for (size_t i = 0; i < size; i += 64) (void)at[i];
+    const problem *p = l->bench->p;
+    for (uint32_t i = 0; i < p->count_in; i++)
+        if (p->in[i].is_const && l->base[i]) os_memory_evict(l->base[i], l->pitch[i]);
 }
 
-/* Evicts the weights from the caches. Then loads the inputs again: in a network the step before has just written them.
- */
-static void forget_weights(const tune_bench *b)
+/* The time of so many launches by the host's clock. */
+static sinter_status launch(const bench_lane *l, uint32_t launches, double *ns)
 {
-    const problem *p = b->p;
-    read_all(b->other.at, b->other.size);
-    for (uint32_t i = 0; i < p->count_in; i++)
-        if (!p->in[i].is_const && b->at[i].copies) read_all(b->at[i].v.data, b->at[i].size);
+    const tune_options *o = l->bench->o;
+    const bool is_alone = o->threads == 1;
+    if (l->bench->is_cold) evict_weights(l);
+    const uint64_t start = is_alone ? os_busy_ns() : os_time_ns();
+    for (uint32_t k = 0; k < launches; k++) TRY(o->backend->program_launch(o->device, l->program, &l->run));
+    *ns += (double)((is_alone ? os_busy_ns() : os_time_ns()) - start);
+    return SINTER_OK;
 }
 
 /* The mean of `repeats` launches. */
@@ -39,14 +43,15 @@ static sinter_status time_once(const bench_lane *l, uint32_t repeats, double *ns
 {
     const tune_bench *b = l->bench;
     const tune_options *o = b->o;
-    program_run run = l->run;
-    if (b->is_on_device) run.workspace = b->workspace.at; /* a later lane may have made it larger */
-    if (o->backend->program_time) return o->backend->program_time(o->device, l->program, &run, repeats, ns);
-    const bool is_alone = o->threads == 1;
-    if (b->other.at) forget_weights(b);
-    const uint64_t start = is_alone ? os_busy_ns() : os_time_ns();
-    for (uint32_t k = 0; k < repeats; k++) TRY(o->backend->program_launch(o->device, l->program, &run));
-    *ns = (double)((is_alone ? os_busy_ns() : os_time_ns()) - start) / repeats;
+    if (o->backend->program_time) {
+        program_run run = l->run;
+        if (b->is_on_device) run.workspace = b->workspace.at; /* a later lane may have made it larger */
+        return o->backend->program_time(o->device, l->program, &run, repeats, ns);
+    }
+    const uint32_t each = b->is_cold ? 1 : repeats;
+    *ns = 0;
+    for (uint32_t k = 0; k < repeats; k += each) TRY(launch(l, each, ns));
+    *ns /= repeats;
     return SINTER_OK;
 }
 
