@@ -368,35 +368,40 @@ enum { SHORT_RUN = 512, REPEATED_SHORT = 64, REPEATED = 4096 };
             memcpy(dst + i, src + i, sizeof(type));                                                                    \
         memcpy(dst + size - sizeof(type), src + size - sizeof(type), sizeof(type));                                    \
     }
-/* One run `count` times, end to end: of a short one, vectors from all its places; else what is written is read again,
- * twice as much each time. */
-static void repeat(char *dst, const char *src, int64_t size, int64_t count)
+/* One run over and over, `all` bytes, a vector or more: vectors from all its places. */
+static void repeat_short(char *dst, const char *src, int64_t size, int64_t all)
 {
     enum { VECTOR = sizeof(floats) };
-    const int64_t all = size * count;
     char part[REPEATED_SHORT + VECTOR];
-    int64_t done = size, step = size;
-    if (size >= REPEATED_SHORT || all < VECTOR) {
-        memcpy(dst, src, (size_t)size);
-    } else {
-        memcpy(part, src, (size_t)size);
-        for (int64_t i = size; i < size + VECTOR; i++) part[i] = part[i - size];
-        const int64_t first = all < REPEATED ? all : REPEATED;
-        int64_t from = 0;
-        for (done = 0; done + VECTOR <= first; done += VECTOR) {
-            memcpy(dst + done, part + from, VECTOR);
-            for (from += VECTOR; from >= size;) from -= size;
-        }
-        if (done < all && all <= REPEATED) memcpy(dst + all - VECTOR, part + (all - VECTOR) % size, VECTOR);
-        if (all <= REPEATED) return;
-        step = done / size * size; /* whole runs */
-        for (; done < all; done += step) {
-            const int64_t some = step < all - done ? step : all - done;
-            memcpy(dst + done, dst + done - step, (size_t)some);
-        }
+    memcpy(part, src, (size_t)size);
+    for (int64_t i = size; i < size + VECTOR; i++) part[i] = part[i - size];
+    const int64_t first = all < REPEATED ? all : REPEATED;
+    int64_t done = 0, from = 0;
+    for (; done + VECTOR <= first; done += VECTOR) {
+        memcpy(dst + done, part + from, VECTOR);
+        for (from += VECTOR; from >= size;) from -= size;
+    }
+    if (all <= REPEATED) {
+        if (done < all) memcpy(dst + all - VECTOR, part + (all - VECTOR) % size, VECTOR);
         return;
     }
-    for (; done < all; done += step) {
+    const int64_t step = done / size * size; /* whole runs */
+    for (int64_t some; done < all; done += some) {
+        some = step < all - done ? step : all - done;
+        memcpy(dst + done, dst + done - step, (size_t)some);
+    }
+}
+
+/* One run `count` times, end to end. Of a longer one what is written is read again, twice as much each time. */
+static void repeat(char *dst, const char *src, int64_t size, int64_t count)
+{
+    const int64_t all = size * count;
+    if (size < REPEATED_SHORT && all >= (int64_t)sizeof(floats)) {
+        repeat_short(dst, src, size, all);
+        return;
+    }
+    memcpy(dst, src, (size_t)size);
+    for (int64_t done = size, step = size; done < all; done += step) {
         if (done <= REPEATED) step = done;
         if (step > all - done) step = all - done;
         memcpy(dst + done, dst, (size_t)step);
@@ -432,6 +437,30 @@ static void fill(char *dst, const char *src, uint32_t size, int64_t all)
     for (; all - done >= REPEATED; done += REPEATED) memcpy(dst + done, dst, REPEATED);
     if (all - done >= 16) memcpy(dst + done, dst, (size_t)(all - done));
     else memcpy(dst + all - 16, &v, sizeof v); /* over what is there */
+}
+
+/* `count` elements, `from` apart, each `all` bytes over and over, 16 to REPEATED of them. */
+static void fills(char *dst, int64_t to, const char *src, int64_t from, uint32_t size, int64_t all, int64_t count)
+{
+    const uint64_t times = size == 1   ? UINT64_MAX / UINT8_MAX
+                           : size == 2 ? UINT64_MAX / UINT16_MAX
+                           : size == 4 ? UINT64_MAX / UINT32_MAX
+                                       : 1;
+    for (; count > 0; count--, dst += to, src += from) {
+        uint8_t x1;
+        uint16_t x2;
+        uint32_t x4;
+        uint64_t x = 0;
+        switch (size) {
+        case 1: memcpy(&x1, src, 1), x = x1; break;
+        case 2: memcpy(&x2, src, 2), x = x2; break;
+        case 4: memcpy(&x4, src, 4), x = x4; break;
+        default: memcpy(&x, src, 8); break;
+        }
+        const uint64_t v[2] = { x * times, x * times };
+        for (int64_t i = 0; i + 16 <= all; i += 16) memcpy(dst + i, v, 16);
+        memcpy(dst + all - 16, v, 16); /* over what is there: `all` is a number of elements */
+    }
 }
 
 static void single(const move_plan *p, char *dst, const char *src, int64_t n)
@@ -519,12 +548,14 @@ static void piece(const move_plan *p, void *dst, const void *src, int64_t tile)
 }
 
 /* Outer positions [at, stop), one after the other: the place in each axis is counted up, not divided out again. Runs
- * along the last outer axis are copied together. */
+ * along the last outer axis are copied together, as are elements that are repeated. */
 static void positions(const move_plan *p, char *dst, const char *src, int64_t at, int64_t stop)
 {
     const int64_t n = p->dim[p->axes - 1];
     const uint32_t near = p->axes > 1 ? p->axes - 2 : 0;
-    const bool has_runs = p->way == MOVE_RUNS && p->axes > 1;
+    const bool is_fill = p->way == MOVE_SINGLE && p->to[p->axes - 1] == p->size && !p->from[p->axes - 1] &&
+                         n * p->size >= 16 && n * p->size <= REPEATED;
+    const bool has_runs = p->axes > 1 && (p->way == MOVE_RUNS || is_fill);
     int64_t index[SINTER_RANK_MAX] = { 0 }, rest = at;
     for (uint32_t a = p->axes - 1; a-- > 0;) {
         if (a == p->across) continue;
@@ -536,7 +567,8 @@ static void positions(const move_plan *p, char *dst, const char *src, int64_t at
     for (int64_t count = 1; at < stop; at += count) {
         if (has_runs) {
             count = p->dim[near] - index[near] < stop - at ? p->dim[near] - index[near] : stop - at;
-            runs(dst, p->to[near], src, p->from[near], n * p->size, count);
+            if (is_fill) fills(dst, p->to[near], src, p->from[near], p->size, n * p->size, count);
+            else runs(dst, p->to[near], src, p->from[near], n * p->size, count);
         } else {
             inner(p, dst, src, 0, n, 0, p->rows);
         }

@@ -238,8 +238,14 @@ static void norm_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const int64_t stop = end * r->step < r->outer ? end * r->step : r->outer;
-    for (int64_t i = begin * r->step; i < stop; i++) {
+    const int64_t at = begin * r->step, stop = end * r->step < r->outer ? end * r->step : r->outer;
+    const bool is_short = r->n <= ROWS_SHORT;
+    if (is_short && r->is_log)
+        r->set->rms_short(j->y + at * r->n, j->x + at * r->n, stop - at, r->n, j->scale, r->epsilon);
+    if (is_short && !r->is_log)
+        r->set->norm_short(j->y + at * r->n, j->x + at * r->n, stop - at, r->n, j->scale, j->bias, r->epsilon,
+                           j->mean ? j->mean + at : NULL, j->inverse ? j->inverse + at : NULL);
+    for (int64_t i = at; i < stop && !is_short; i++) {
         float stats[2];
         if (r->is_log) {
             r->set->rms_norm(j->y + i * r->n, j->x + i * r->n, r->n, j->scale, r->epsilon);
@@ -249,7 +255,7 @@ static void norm_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             if (j->inverse) j->inverse[i] = stats[1];
         }
     }
-    row_after_part(&r->after, j->k, j->y, begin * r->step * r->n, stop * r->n);
+    row_after_part(&r->after, j->k, j->y, at * r->n, stop * r->n);
 }
 
 static sinter_status norm_run(const kernel_run *k)

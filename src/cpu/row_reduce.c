@@ -16,17 +16,14 @@
 #include <math.h>
 #include <string.h>
 
-/* SHORT: numbers of runs that are turned into columns; SHORT_WIDE: of other types than f32. ROWS_RUN: rows that are
+/* SHORT: numbers of runs that are turned into columns, TURNED at a time. ROWS_RUN: rows that are
  * added in f32, four by four. Numbers that are alike round alike, so a long sum would drift. NARROW: columns that fill
  * vectors. */
-enum { RUN = 4096, SHORT = 8, SHORT_WIDE = 16, NARROW = 64, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
+enum { RUN = 4096, SHORT = 16, TURNED = 512, NARROW = 64, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
 
 typedef struct axis {
     int64_t dim, in, out;
 } axis;
-
-/* to[i] = x[i * step] */
-typedef void widen_fn(void *to, const void *x, int64_t n, int64_t step);
 
 typedef struct record {
     const rows_set *set;
@@ -35,12 +32,13 @@ typedef struct record {
     int64_t kept_total, gone_total; /* kept: without the innermost */
     axis inner;                     /* the innermost that is kept */
     bool is_cols;
-    int64_t piece; /* results along `inner` that are made together, at most COLS */
-    int64_t unit;  /* pieces of a tile */
-    int64_t kind;  /* reduce_kind */
+    int64_t piece;  /* results along `inner` that are made together, at most COLS */
+    int64_t enough; /* results of a tile */
+    int64_t kind;   /* reduce_kind */
     rows_fold fold;
-    rows_fold_fn *folds; /* NULL: f32 */
-    widen_fn *widen;     /* numbers that are not adjacent, or not of the type that is folded */
+    rows_fold_fn *folds;  /* NULL: f32 */
+    bool is_own;          /* it takes numbers of the input's type */
+    rows_widen_fn *widen; /* numbers that are not adjacent, or not of the type that is folded */
     sinter_dtype type, wide;
     int64_t size, wide_size; /* of an element, and of one that is folded, in bytes */
     row_after after;
@@ -135,49 +133,6 @@ static int64_t total(const axis *at, uint32_t count)
     return n;
 }
 
-/* Sixteen at a time, which makes vectors of them. */
-#define WIDEN(name, from, type)                                                                                        \
-    static void name(void *to, const void *data, int64_t n, int64_t step)                                              \
-    {                                                                                                                  \
-        const from *x = data;                                                                                          \
-        type *y = to;                                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; step == 1 && i + 16 <= n; i += 16, x += 16)                                                             \
-            for (int k = 0; k < 16; k++) y[i + k] = (type)x[k];                                                        \
-        for (; i < n; i++, x += step) y[i] = (type)*x;                                                                 \
-    }
-#define WIDEN_INTEGER(name, from)                                                                                      \
-    WIDEN(name##_to_i64, from, int64_t)                                                                                \
-    WIDEN(name##_to_f64, from, double)
-WIDEN_INTEGER(i8, int8_t)
-WIDEN_INTEGER(u8, uint8_t)
-WIDEN_INTEGER(i16, int16_t)
-WIDEN_INTEGER(u16, uint16_t)
-WIDEN_INTEGER(i32, int32_t)
-WIDEN_INTEGER(u32, uint32_t)
-WIDEN(i64_to_f64, int64_t, double)
-WIDEN(u64_to_f64, uint64_t, double)
-WIDEN(same_8, uint8_t, uint8_t)
-WIDEN(same_32, uint32_t, uint32_t)
-WIDEN(same_64, uint64_t, uint64_t)
-
-static widen_fn *widen_of(sinter_dtype type, sinter_dtype to)
-{
-    const bool is_real = to == SINTER_DTYPE_F64;
-    const uint32_t bits = sinter_dtype_bits(type);
-    if (type == to) return bits == 8 ? same_8 : bits == 32 ? same_32 : same_64;
-    switch (type) {
-    case SINTER_DTYPE_I8: return is_real ? i8_to_f64 : i8_to_i64;
-    case SINTER_DTYPE_U8: return is_real ? u8_to_f64 : u8_to_i64;
-    case SINTER_DTYPE_I16: return is_real ? i16_to_f64 : i16_to_i64;
-    case SINTER_DTYPE_U16: return is_real ? u16_to_f64 : u16_to_i64;
-    case SINTER_DTYPE_I32: return is_real ? i32_to_f64 : i32_to_i64;
-    case SINTER_DTYPE_U32: return is_real ? u32_to_f64 : u32_to_i64;
-    case SINTER_DTYPE_I64: return i64_to_f64;
-    default: return u64_to_f64;
-    }
-}
-
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
@@ -198,8 +153,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->wide = folded_in(r->type, a->kind);
     r->size = sinter_dtype_bits(r->type) / 8;
     r->wide_size = sinter_dtype_bits(r->wide) / 8;
-    r->folds = r->set->fold_of(r->fold, r->wide);
-    r->widen = widen_of(r->type, r->wide);
+    r->folds = r->fold == ROWS_SUM && r->wide == SINTER_DTYPE_I64 ? r->set->sum_widened_of(r->type) : NULL;
+    r->is_own = r->folds || r->type == r->wide;
+    if (!r->folds) r->folds = r->set->fold_of(r->fold, r->wide);
+    r->widen = r->set->widen_of(r->type, r->is_own ? r->type : r->wide);
     r->kept_count = r->gone_count = 0;
     uint32_t to_axis = 0;
     for (uint32_t i = 0; i < in[0].rank; i++) {
@@ -222,11 +179,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const int64_t enough = r->gone_total > 0 ? TILE_ELEMENTS / r->gone_total : COLS;
     /* Where runs lie in several places, those of a few results are read at each. */
     const int64_t near = r->gone_count > 1 && g->dim > 0 ? RUN / g->dim : 1, least = near > enough ? near : enough;
-    /* Whole rows are read from end to end where there are tiles enough without cutting them. */
-    const int64_t cols = r->kept_total < 8 ? COLS / 4 : COLS;
-    r->piece = r->is_cols ? cols : least > COLS / 4 ? COLS / 4 : least < 1 ? 1 : least;
-    const int64_t width = r->inner.dim < r->piece ? r->inner.dim : r->piece;
-    r->unit = width > 0 && enough > width ? enough / width : 1;
+    r->piece = r->is_cols ? COLS : least > COLS / 4 ? COLS / 4 : least < 1 ? 1 : least;
+    r->enough = enough;
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
@@ -286,19 +240,6 @@ static void finish(const record *r, float *y, int64_t step, const double *v, int
     }
 }
 
-/* The runs of n numbers, `step` apart, as n rows of `count`. */
-#define TURN(name, type)                                                                                               \
-    static void name(void *to, const void *from, int64_t count, int64_t step, int64_t n)                               \
-    {                                                                                                                  \
-        for (int64_t k = 0; k < n; k++) {                                                                              \
-            type *row = (type *)to + k * count;                                                                        \
-            const type *x = (const type *)from + k;                                                                    \
-            for (int64_t c = 0; c < count; c++, x += step) row[c] = *x;                                                \
-        }                                                                                                              \
-    }
-TURN(turn_32, uint32_t)
-TURN(turn_64, uint64_t)
-
 /* How many of n rows of `count` columns are folded as one row: those of a few columns that follow each other fill no
  * vector. */
 static int64_t rows_side_by_side(const axis *run, int64_t count, int64_t n)
@@ -329,11 +270,15 @@ static void fold_part(const record *r, float *part, const float *x, const axis *
         r->set->fold_cols(r->fold, part, x, n, run->in, count);
         return;
     }
-    if (run->in == 1 && n > 1 && n <= SHORT && count >= SHORT && r->inner.in > 0) {
-        float turned[SHORT * COLS];
-        turn_32(turned, x, count, r->inner.in, n);
+    if (run->in == 1 && n > 1 && n <= SHORT && count >= SHORT / 2 && r->inner.in > 0) {
+        float turned[SHORT * TURNED];
         for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
-        r->set->fold_cols(r->fold, part, turned, n, count, count);
+        for (int64_t c = 0, some; c < count; c += some) {
+            some = count - c < TURNED ? count - c : TURNED;
+            const char *from = (const char *)(x + c * r->inner.in);
+            move_transpose(4, (char *)turned, some * 4, from, r->inner.in * 4, n, some);
+            r->set->fold_cols(r->fold, part + c, turned, n, some, some);
+        }
         return;
     }
     if (run->in == 1 || n == 1) {
@@ -422,12 +367,14 @@ static void fold_runs(const record *r, char *acc, const char *from, int64_t coun
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
     const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
     const int64_t some = r->is_cols ? RUN / 2 / count : RUN / 2; /* rows of columns, or numbers of a run */
-    const bool is_short = !r->is_cols && run->in == 1 && run->dim > 0 && run->dim <= SHORT_WIDE && r->size >= 4;
+    const bool is_short =
+        !r->is_cols && run->in == 1 && r->inner.in > 0 && run->dim > 0 && run->dim <= SHORT && r->size >= 4;
     for (int64_t i = 0; i < outer; i++) {
         const char *x = from + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none) * r->size;
         for (int64_t c = 0, n; is_short && r->type == r->wide && c < count; c += n) {
             n = count - c < RUN / 2 / run->dim ? count - c : RUN / 2 / run->dim;
-            (r->size == 4 ? turn_32 : turn_64)(wide, x + c * r->inner.in * r->size, n, r->inner.in, run->dim);
+            move_transpose((uint32_t)r->size, (char *)wide, n * r->size, x + c * r->inner.in * r->size,
+                           r->inner.in * r->size, run->dim, n);
             r->folds(acc + c * r->wide_size, wide, run->dim, n, n, 1);
         }
         if (is_short && r->type == r->wide) continue;
@@ -439,7 +386,7 @@ static void fold_runs(const record *r, char *acc, const char *from, int64_t coun
             r->folds(acc, x + whole * rows * count * r->size, run->dim - whole * rows, run->in, count, 1);
             continue;
         }
-        if (r->type == r->wide && (r->is_cols || run->in == 1 || run->dim == 1)) {
+        if (r->is_own && (r->is_cols || run->in == 1 || run->dim == 1)) {
             r->folds(acc, x, run->dim, r->is_cols ? run->in : 1, count, r->is_cols ? 1 : r->inner.in);
             continue;
         }
@@ -533,37 +480,38 @@ typedef struct job {
     const record *r;
     const char *x;
     char *y;
+    int64_t piece, pieces, unit; /* results of a piece, pieces of the innermost axis, pieces of a tile */
 } job;
-
-static int64_t pieces_of(const record *r)
-{
-    return (r->inner.dim + r->piece - 1) / r->piece;
-}
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const int64_t size = r->size, pieces = pieces_of(r), all = r->kept_total * pieces;
-    const int64_t stop = end * r->unit < all ? end * r->unit : all;
-    for (int64_t i = begin * r->unit; i < stop; i++) {
+    const int64_t size = r->size, all = r->kept_total * j->pieces;
+    const int64_t stop = end * j->unit < all ? end * j->unit : all;
+    for (int64_t i = begin * j->unit; i < stop; i++) {
         int64_t out;
-        const int64_t at = seek(r->kept, r->kept_count, i / pieces, &out), first = i % pieces * r->piece;
+        const int64_t at = seek(r->kept, r->kept_count, i / j->pieces, &out), first = i % j->pieces * j->piece;
         const int64_t left = r->inner.dim - first;
         (r->wide != SINTER_DTYPE_F32          ? fold_wide
          : r->kind == reduce_kind_log_sum_exp ? exponents
                                               : fold_results)(r, j->y + (out + first * r->inner.out) * size,
                                                               j->x + (at + first * r->inner.in) * size,
-                                                              left < r->piece ? left : r->piece);
+                                                              left < j->piece ? left : j->piece);
     }
 }
 
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { r, k->in[0], k->out[0] };
-    row_parallel(k, (r->kept_total * pieces_of(r) + r->unit - 1) / r->unit, body, &j);
+    /* Rows are cut where several threads would have too few tiles; else they are read from end to end. */
+    const bool is_cut = r->is_cols && r->kept_total < 8 && row_threads(k) > 1;
+    job j = { .r = r, .x = k->in[0], .y = k->out[0], .piece = is_cut ? COLS / 4 : r->piece };
+    const int64_t width = r->inner.dim < j.piece ? r->inner.dim : j.piece;
+    j.pieces = (r->inner.dim + j.piece - 1) / j.piece;
+    j.unit = width > 0 && r->enough > width ? r->enough / width : 1;
+    row_parallel(k, (r->kept_total * j.pieces + j.unit - 1) / j.unit, body, &j);
     row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
 }

@@ -101,6 +101,14 @@ static double top_cost_ns(const problem *p, const tactic *t, const kernel_target
     return row_memory_ns(p, target, 4);
 }
 
+/* Lines of a group: as many of `inner` adjacent ones as fill vectors and leave none, if there is such a number. */
+static int64_t group_of(int64_t inner)
+{
+    for (int64_t count = LINES; count > LINES / 2; count--)
+        if (inner % count == 0) return count;
+    return LINES;
+}
+
 static sinter_status top_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -139,6 +147,7 @@ static sinter_status top_bind(env *e, const problem *p, const tactic *t, const v
                    r->at.count >= SORTED_LINES && lines_step(&r->at, 0) > 0;
     r->is_cols = r->is_cols || r->is_turned;
     r->group = r->n == 1 ? SINGLE_LINES : r->along == 1 && !r->is_sorted && !r->is_turned ? 1 : LINES;
+    if (r->is_cols && r->group == LINES) r->group = group_of(r->at.dim[r->at.rank - 1]);
     return SINTER_OK;
 }
 
@@ -205,24 +214,36 @@ static void lines_of(const lines *l, int64_t first, int64_t some, int64_t from[L
     }
 }
 
-/* Lines that are columns in memory, or are written as such. */
+/* Lines as adjacent columns, *step elements from row to row: where they lie, or a copy of them. */
+static const char *columns(const top_record *r, const char *x, int64_t some, int64_t from[LINES][LINES_VIEWS],
+                           char *copy, int64_t *step)
+{
+    const int64_t apart = lines_step(&r->at, 0), size = r->size;
+    *step = r->along;
+    for (int64_t first = 0, count; first < some; first += count) {
+        const char *src = x + from[first][0] * size;
+        char *dst = copy + first * size;
+        for (count = 1; first + count < some && from[first + count][0] == from[first][0] + count * apart;) count++;
+        if (count == some && apart == 1) return src;
+        *step = LINES;
+        if (r->along == 1 && apart > 0) {
+            move_transpose((uint32_t)size, dst, LINES * size, src, apart * size, r->n, count);
+            continue;
+        }
+        for (int64_t i = 0; i < r->n; i++, src += r->along * size, dst += LINES * size) {
+            if (apart == 1) memcpy(dst, src, (size_t)(count * size));
+            else
+                for (int64_t g = 0; g < count; g++) memcpy(dst + g * size, src + g * apart * size, (size_t)size);
+        }
+    }
+    return copy;
+}
+
+/* Lines by the network. */
 static void sorted(const top_record *r, const kernel_run *k, int64_t some, int64_t from[LINES][LINES_VIEWS], char *room)
 {
-    const char *x = k->in[0];
-    int64_t *keys = (int64_t *)(void *)room, step = r->along, near = 0;
-    char *copy = room + keys_size(r->k, 4);
-    const int64_t apart = lines_step(&r->at, 0);
-    while (near < some && from[near][0] == from[0][0] + near * apart) near++;
-    const char *cols = x + from[0][0] * 4;
-    if (near < some || apart != 1) {
-        step = LINES;
-        if (near == some && r->along == 1 && apart > 0) move_transpose(4, copy, LINES * 4, cols, apart * 4, r->n, some);
-        else
-            for (int64_t i = 0; i < r->n; i++)
-                for (int64_t g = 0; g < some; g++)
-                    memcpy(copy + (i * LINES + g) * 4, x + (from[g][0] + i * r->along) * 4, 4);
-        cols = copy;
-    }
+    int64_t *keys = (int64_t *)(void *)room, step;
+    const char *cols = columns(r, k->in[0], some, from, room + keys_size(r->k, 4), &step);
     for (int64_t c = 0; c < some; c += CHOOSE_SORT_COLS) {
         const int64_t left = some - c, width = left < CHOOSE_SORT_COLS ? left : CHOOSE_SORT_COLS;
         r->set->sort(keys, cols + c * 4, r->n, step, width, r->k, r->largest, r->type);
@@ -276,18 +297,10 @@ static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             continue;
         }
         const char *x = j->k->in[0];
-        int64_t near = 0;
-        const int64_t apart = r->is_turned ? lines_step(l, 0) : 1;
-        while (r->is_cols && near < some && from[near][0] == from[0][0] + near * apart) near++;
-        if (near == some) {
+        if (r->is_cols) {
             int32_t place[CHOOSE_TOP * CHOOSE_COLS];
-            const char *cols = x + from[0][0] * r->size;
-            int64_t step = r->along;
-            if (r->is_turned) {
-                step = LINES;
-                move_transpose((uint32_t)r->size, copy, step * r->size, cols, apart * r->size, r->n, some);
-                cols = copy;
-            }
+            int64_t step;
+            const char *cols = columns(r, x, some, from, copy, &step);
             r->set->top(place, cols, r->n, step, some, r->k, r->largest, r->type);
             for (int64_t i = 0; i < r->k; i++)
                 for (int64_t g = 0; g < some; g++) {

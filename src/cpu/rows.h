@@ -37,6 +37,9 @@ typedef struct rows_pool {
 /* acc[c] folds with x[c * col + i * row], i below `rows`; row or col is 1. */
 typedef void rows_fold_fn(void *acc, const void *x, int64_t rows, int64_t row, int64_t cols, int64_t col);
 
+/* to[i] = x[i * step], of another type. */
+typedef void rows_widen_fn(void *to, const void *x, int64_t n, int64_t step);
+
 /* Of each of `rows` rows of n numbers in turn: y[i] = the sum of x[i] so far, or what it was before. */
 typedef void rows_cumulate_fn(void *y, int64_t y_row, const void *x, int64_t x_row, int64_t rows, int64_t n,
                               bool is_before);
@@ -64,6 +67,11 @@ typedef struct rows_set {
     void (*layer_norm)(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,
                        float stats[2]);
     void (*rms_norm)(float *y, const float *x, int64_t n, const float *scale, float epsilon);
+    /* The two above of `rows` rows behind each other, of 1 to ROWS_SHORT numbers: lanes are rows. mean, inverse: of
+     * each row; NULL: not wanted. */
+    void (*norm_short)(float *y, const float *x, int64_t rows, int64_t n, const float *scale, const float *bias,
+                       float epsilon, float *mean, float *inverse);
+    void (*rms_short)(float *y, const float *x, int64_t rows, int64_t n, const float *scale, float epsilon);
     /* y = (x - centre) * scale + bias, the same for all. */
     void (*affine)(float *y, const float *x, int64_t n, float centre, float scale, float bias);
     /* y[i] = (x[i] - centre[i]) * scale[i] + bias[i]. */
@@ -83,6 +91,10 @@ typedef struct rows_set {
     /* The fold of a type: f64, i32, i64 or u64; of i8 and u8, the largest and the smallest alone. NULL: there is none.
      */
     rows_fold_fn *(*fold_of)(rows_fold kind, sinter_dtype type);
+    /* Sums of integers of at most 32 bits, in i64; else NULL. */
+    rows_fold_fn *(*sum_widened_of)(sinter_dtype type);
+    /* From an integer type to a wider one or to itself: to i64 or f64, or the same. */
+    rows_widen_fn *(*widen_of)(sinter_dtype type, sinter_dtype to);
     void (*pool_max)(const rows_pool *p);       /* a NaN wins */
     void (*pool_sum)(const rows_pool *p);
     void (*pool_abs)(const rows_pool *p);       /* sums of |x| */

@@ -41,20 +41,34 @@ REDUCE(reduce_prod, 1.0f, v_mul, v)
 
 static float most(vec v) { return m_any(v_is_nan(v)) ? NAN : v_most(v); }
 
+static float sum_exp(const float *x, int64_t n, float top)
+{
+    const vec shift = v_set(top);
+    vec s0 = v_zero(), s1 = s0;
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        s0 = v_add(s0, v_exp_neg(v_sub(v_load(x + i), shift)));
+        s1 = v_add(s1, v_exp_neg(v_sub(v_load(x + i + L), shift)));
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        s0 = v_add(s0, v_exp_neg(v_sub(fill_tail(x + i, left, -INFINITY), shift)));
+    }
+    return v_sum(v_add(s0, s1));
+}
+
 static void softmax(float *y, const float *x, int64_t n, bool is_log)
 {
     const float top = most(reduce_max(x, n));
     const vec shift = v_set(top);
-    vec s0 = v_zero(), s1 = s0;
     int64_t i = 0;
     if (is_log) {
-        for (; i + L <= n; i += L) s0 = v_add(s0, v_exp_neg(v_sub(v_load(x + i), shift)));
-        if (i < n) s1 = v_exp_neg(v_sub(fill_tail(x + i, (int)(n - i), -INFINITY), shift));
-        const vec under = v_set(logf(v_sum(v_add(s0, s1))));
-        for (i = 0; i + L <= n; i += L) v_store(y + i, v_sub(v_sub(v_load(x + i), shift), under));
+        const vec under = v_set(logf(sum_exp(x, n, top)));
+        for (; i + L <= n; i += L) v_store(y + i, v_sub(v_sub(v_load(x + i), shift), under));
         if (i < n) v_store_n(y + i, v_sub(v_sub(v_load_n(x + i, (int)(n - i)), shift), under), (int)(n - i));
         return;
     }
+    vec s0 = v_zero(), s1 = s0;
     for (; i + 2 * L <= n; i += 2 * L) {
         const vec a = v_exp_neg(v_sub(v_load(x + i), shift)), b = v_exp_neg(v_sub(v_load(x + i + L), shift));
         v_store(y + i, a);
@@ -71,22 +85,6 @@ static void softmax(float *y, const float *x, int64_t n, bool is_log)
     const vec r = v_set(1.0f / v_sum(v_add(s0, s1)));
     for (i = 0; i + L <= n; i += L) v_store(y + i, v_mul(v_load(y + i), r));
     if (i < n) v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), r), (int)(n - i));
-}
-
-static float sum_exp(const float *x, int64_t n, float top)
-{
-    const vec shift = v_set(top);
-    vec s0 = v_zero(), s1 = s0;
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        s0 = v_add(s0, v_exp_neg(v_sub(v_load(x + i), shift)));
-        s1 = v_add(s1, v_exp_neg(v_sub(v_load(x + i + L), shift)));
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        s0 = v_add(s0, v_exp_neg(v_sub(fill_tail(x + i, left, -INFINITY), shift)));
-    }
-    return v_sum(v_add(s0, s1));
 }
 
 /* Lane i of `count` vectors is column i % cols: one number a column, in all of its lanes. */
@@ -314,6 +312,69 @@ static void rms_norm(float *y, const float *x, int64_t n, const float *scale, fl
     }
 }
 
+/* Rows of at most ROWS_SHORT numbers: lanes are rows, whose sums are formed in order. */
+static void norm_short(float *y, const float *x, int64_t rows, int64_t n, const float *scale, const float *bias,
+                       float epsilon, float *mean, float *inverse)
+{
+    float t[ROWS_SHORT * SHORT_ROWS], stats[2][SHORT_ROWS];
+    const vec part = v_set((float)n), one = v_set(1.0f), zero = v_zero();
+    for (int64_t r = 0; r < rows; r += SHORT_ROWS, x += SHORT_ROWS * n, y += SHORT_ROWS * n) {
+        const int64_t count = rows - r < SHORT_ROWS ? rows - r : SHORT_ROWS;
+        if (count < SHORT_ROWS) memset(t, 0, sizeof t);
+        turn(t, SHORT_ROWS, x, n, count, n);
+        for (int64_t c = 0; c < count; c += L) {
+            float *at = t + c;
+            vec sum = v_zero(), off = sum, square = sum;
+            for (int64_t i = 0; i < n; i++) sum = v_add(sum, v_load(at + i * SHORT_ROWS));
+            const vec m = v_div(sum, part);
+            for (int64_t i = 0; i < n; i++) {
+                const vec d = v_sub(v_load(at + i * SHORT_ROWS), m);
+                square = v_fma(d, d, square);
+                off = v_add(off, d);
+            }
+            off = v_div(off, part);
+            const vec variance = v_sub(v_div(square, part), v_mul(off, off));
+            const vec k = v_div(one, v_sqrt(v_add(v_blend(v_lt(variance, zero), zero, variance), v_set(epsilon))));
+            const vec b0 = v_sub(zero, v_mul(off, k));
+            for (int64_t i = 0; i < n; i++) {
+                const vec v = v_fma(v_sub(v_load(at + i * SHORT_ROWS), m), k, b0);
+                v_store(at + i * SHORT_ROWS, v_fma(v, v_set(scale ? scale[i] : 1), v_set(bias ? bias[i] : 0)));
+            }
+            v_store(stats[0] + c, m);
+            v_store(stats[1] + c, k);
+        }
+        if (mean) memcpy(mean + r, stats[0], (size_t)count * sizeof *mean);
+        if (inverse) memcpy(inverse + r, stats[1], (size_t)count * sizeof *inverse);
+        turn(y, n, t, SHORT_ROWS, n, count);
+    }
+}
+
+/* The same of rms_norm. */
+static void rms_short(float *y, const float *x, int64_t rows, int64_t n, const float *scale, float epsilon)
+{
+    float t[ROWS_SHORT * SHORT_ROWS];
+    for (int64_t r = 0; r < rows; r += SHORT_ROWS, x += SHORT_ROWS * n, y += SHORT_ROWS * n) {
+        const int64_t count = rows - r < SHORT_ROWS ? rows - r : SHORT_ROWS;
+        if (count < SHORT_ROWS) memset(t, 0, sizeof t);
+        turn(t, SHORT_ROWS, x, n, count, n);
+        for (int64_t c = 0; c < count; c += L) {
+            float *at = t + c;
+            vec square = v_zero();
+            for (int64_t i = 0; i < n; i++) {
+                const vec v = v_load(at + i * SHORT_ROWS);
+                square = v_fma(v, v, square);
+            }
+            const vec under = v_sqrt(v_add(v_div(square, v_set((float)n)), v_set(epsilon)));
+            const vec k = v_div(v_set(1.0f), under);
+            for (int64_t i = 0; i < n; i++) {
+                const vec v = v_mul(v_load(at + i * SHORT_ROWS), k);
+                v_store(at + i * SHORT_ROWS, v_mul(v, v_set(scale ? scale[i] : 1)));
+            }
+        }
+        turn(y, n, t, SHORT_ROWS, n, count);
+    }
+}
+
 static void moments(const float *x, int64_t n, float shift, double *sum, double *square)
 {
     *sum = (double)v_sum(reduce_sum(x, n));
@@ -501,9 +562,11 @@ static void cumulate_f32(void *y, int64_t y_row, const void *x, int64_t x_row, i
 static const rows_set rows_loops = {
     .softmax_f64 = softmax_f64, .softmax_cols_f64 = softmax_cols_f64,
     .softmax_short_f64 = softmax_short_f64,
-    .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
+    .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm,
+    .norm_short = norm_short, .rms_short = rms_short, .affine = affine,
     .affine_each = affine_each, .lrn = lrn, .sum_exp = sum_exp, .moments = moments, .fold_rows = fold_rows,
-    .fold_cols = fold_cols, .fold_of = fold_of, .pool_max = pool_max, .pool_sum = pool_sum,
+    .fold_cols = fold_cols, .fold_of = fold_of, .widen_of = widen_of,
+    .sum_widened_of = sum_widened_of, .pool_max = pool_max, .pool_sum = pool_sum,
     .pool_abs = pool_abs, .pool_squares = pool_squares, .root = rows_root,
     .max_of = max_of, .sum_of = sum_of,
     .fold_narrow = fold_narrow, .max_bytes = max_bytes, .softmax_short = softmax_short, .pick = pick,

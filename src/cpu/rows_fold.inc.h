@@ -195,6 +195,63 @@ FOLD(min_f64, double, INFINITY, least_f64, FOLD_SAME)
 FOLD(max_u8, uint8_t, 0, most_u8, FOLD_SAME)
 FOLD(min_u8, uint8_t, UINT8_MAX, least_u8, FOLD_SAME)
 
+/* Sums of narrower integers in i64. */
+#define FOLD_WIDENED(name, narrow)                                                                                     \
+    static void fold_widened_##name(void *acc, const void *from, int64_t rows, int64_t row, int64_t cols, int64_t col) \
+    {                                                                                                                  \
+        enum { LANES = FOLD_BYTES / sizeof(int64_t) };                                                                 \
+        typedef narrow part __attribute__((vector_size(LANES * sizeof(narrow))));                                      \
+        const narrow *x = from;                                                                                        \
+        int64_t      *to = acc;                                                                                        \
+        part          v[2];                                                                                            \
+        fold_i64      a[2];                                                                                            \
+        for (int64_t c = 0; col != 1 && c < cols; c++, x += col) {                                                     \
+            int64_t i = 0, sum[LANES];                                                                                 \
+            a[0] = a[1] = (fold_i64){ 0 };                                                                             \
+            for (; i + 2 * LANES <= rows; i += 2 * LANES) {                                                            \
+                memcpy(v, x + i, sizeof v);                                                                            \
+                UNROLL for (int j = 0; j < 2; j++) a[j] += __builtin_convertvector(v[j], fold_i64);                    \
+            }                                                                                                          \
+            a[0] += a[1];                                                                                              \
+            memcpy(sum, a, sizeof sum);                                                                                \
+            for (int j = 0; j < LANES; j++) to[c] += sum[j];                                                           \
+            for (; i < rows; i++) to[c] += x[i];                                                                       \
+        }                                                                                                              \
+        for (int64_t i = 0, n; col == 1 && i < rows; i += n, x += n * row) {                                           \
+            n = rows - i < 8 ? rows - i : 8;                                                                           \
+            int64_t c = 0;                                                                                             \
+            for (; c + 2 * LANES <= cols; c += 2 * LANES) {                                                            \
+                memcpy(a, to + c, sizeof a);                                                                           \
+                for (int64_t k = 0; k < n; k++) {                                                                      \
+                    memcpy(v, x + k * row + c, sizeof v);                                                              \
+                    UNROLL for (int j = 0; j < 2; j++) a[j] += __builtin_convertvector(v[j], fold_i64);                \
+                }                                                                                                      \
+                memcpy(to + c, a, sizeof a);                                                                           \
+            }                                                                                                          \
+            for (; c < cols; c++)                                                                                      \
+                for (int64_t k = 0; k < n; k++) to[c] += x[k * row + c];                                               \
+        }                                                                                                              \
+    }
+FOLD_WIDENED(i8, int8_t)
+FOLD_WIDENED(u8, uint8_t)
+FOLD_WIDENED(i16, int16_t)
+FOLD_WIDENED(u16, uint16_t)
+FOLD_WIDENED(i32, int32_t)
+FOLD_WIDENED(u32, uint32_t)
+
+static rows_fold_fn *sum_widened_of(sinter_dtype type)
+{
+    switch (type) {
+    case SINTER_DTYPE_I8: return fold_widened_i8;
+    case SINTER_DTYPE_U8: return fold_widened_u8;
+    case SINTER_DTYPE_I16: return fold_widened_i16;
+    case SINTER_DTYPE_U16: return fold_widened_u16;
+    case SINTER_DTYPE_I32: return fold_widened_i32;
+    case SINTER_DTYPE_U32: return fold_widened_u32;
+    default: return NULL;
+    }
+}
+
 static rows_fold_fn *fold_of(rows_fold kind, sinter_dtype type)
 {
     static rows_fold_fn *const i32[] = { fold_sum_i32, fold_abs_i32, fold_square_i32,
@@ -214,6 +271,51 @@ static rows_fold_fn *fold_of(rows_fold kind, sinter_dtype type)
     case SINTER_DTYPE_I8: return !is_extreme ? NULL : kind == ROWS_MAX ? fold_max_i8 : fold_min_i8;
     case SINTER_DTYPE_U8: return !is_extreme ? NULL : kind == ROWS_MAX ? fold_max_u8 : fold_min_u8;
     default: return NULL;
+    }
+}
+
+/* Sixteen at a time, which makes vectors of them. */
+#define WIDEN(name, from, type)                                                                                        \
+    static void name(void *to, const void *data, int64_t n, int64_t step)                                              \
+    {                                                                                                                  \
+        const from *x = data;                                                                                          \
+        type       *y = to;                                                                                            \
+        int64_t i = 0;                                                                                                 \
+        for (; step == 1 && i + 16 <= n; i += 16, x += 16)                                                             \
+            for (int k = 0; k < 16; k++) y[i + k] = (type)x[k];                                                        \
+        for (; i < n; i++, x += step) y[i] = (type)*x;                                                                 \
+    }
+#define WIDEN_INTEGER(name, from)                                                                                      \
+    WIDEN(name##_to_i64, from, int64_t)                                                                                \
+    WIDEN(name##_to_f64, from, double)
+WIDEN_INTEGER(widen_i8, int8_t)
+WIDEN_INTEGER(widen_u8, uint8_t)
+WIDEN_INTEGER(widen_i16, int16_t)
+WIDEN_INTEGER(widen_u16, uint16_t)
+WIDEN_INTEGER(widen_i32, int32_t)
+WIDEN_INTEGER(widen_u32, uint32_t)
+WIDEN(widen_i64_to_f64, int64_t, double)
+WIDEN(widen_u64_to_f64, uint64_t, double)
+WIDEN(widen_same_8, uint8_t, uint8_t)
+WIDEN(widen_same_16, uint16_t, uint16_t)
+WIDEN(widen_same_32, uint32_t, uint32_t)
+WIDEN(widen_same_64, uint64_t, uint64_t)
+
+static rows_widen_fn *widen_of(sinter_dtype type, sinter_dtype to)
+{
+    const bool is_real = to == SINTER_DTYPE_F64;
+    const uint32_t bits = sinter_dtype_bits(type);
+    if (type == to)
+        return bits == 8 ? widen_same_8 : bits == 16 ? widen_same_16 : bits == 32 ? widen_same_32 : widen_same_64;
+    switch (type) {
+    case SINTER_DTYPE_I8: return is_real ? widen_i8_to_f64 : widen_i8_to_i64;
+    case SINTER_DTYPE_U8: return is_real ? widen_u8_to_f64 : widen_u8_to_i64;
+    case SINTER_DTYPE_I16: return is_real ? widen_i16_to_f64 : widen_i16_to_i64;
+    case SINTER_DTYPE_U16: return is_real ? widen_u16_to_f64 : widen_u16_to_i64;
+    case SINTER_DTYPE_I32: return is_real ? widen_i32_to_f64 : widen_i32_to_i64;
+    case SINTER_DTYPE_U32: return is_real ? widen_u32_to_f64 : widen_u32_to_i64;
+    case SINTER_DTYPE_I64: return widen_i64_to_f64;
+    default: return widen_u64_to_f64;
     }
 }
 

@@ -147,7 +147,7 @@ typedef struct vm_set {
     vm_fn *i32[OP_SCALAR_COUNT][3], *i64[OP_SCALAR_COUNT][3];   /* as binary; the first NULL: by vm_basic_of */
     vm_fn *exp_f64;
     vm_fn *byte[OP_SCALAR_COUNT];              /* of bool in bytes */
-    vm_fn *float_to_i64, *i64_to_float;
+    vm_fn *float_to_i64, *i64_to_float, *f64_to_f16, *f64_to_bf16;
     vm_fn *pow_scalar;                         /* the exponent is one element */
     vm_fn *where;                              /* condition int32, f32 */
     vm_fn *quantize, *dequantize;              /* between f32 and int32 */

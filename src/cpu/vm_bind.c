@@ -175,6 +175,8 @@ static vm_fn *wide_loop_of(const vm_set *set, const vm_op *op, int variant)
         return variant                                                      ? NULL
                : from == VM_F32 && op->to == SINTER_DTYPE_I64               ? set->float_to_i64
                : op->from == SINTER_DTYPE_I64 && op->to == SINTER_DTYPE_F32 ? set->i64_to_float
+               : from == VM_F64 && op->to == SINTER_DTYPE_F16               ? set->f64_to_f16
+               : from == VM_F64 && op->to == SINTER_DTYPE_BF16              ? set->f64_to_bf16
                                                                             : NULL;
     if (from == VM_F64) return op->op == OP_exp ? set->exp_f64 : NULL;
     if (op->from == SINTER_DTYPE_I64) return set->i64[op->op][variant];

@@ -348,3 +348,41 @@ static void wide_to_float(WIDE_ARGS)
     }
     for (; i < n; i++) d[i] = (float)a[i];
 }
+
+/* f64 as f16 or bf16 has it, held as f32. A sum with 3/2 units of what is kept rounds once, ties to even; `lowest` is
+ * the exponent of the least normal number, and from `limit` on numbers are infinite. */
+typedef double wide_f64 __attribute__((vector_size(WIDE_BYTES)));
+INLINE wide_short wide_narrowed(wide_f64 x, const int mantissa, const int lowest, const double limit)
+{
+    const wide_i64 bits = (wide_i64)x, sign = bits & INT64_MIN;
+    const wide_i64 least = (wide_i64){ 0 } + ((int64_t)(1023 + lowest) << 52);
+    const wide_i64 own = bits & ((int64_t)0x7ff << 52), is_low = own < least;
+    const wide_i64 exponent = (least & is_low) | (own & ~is_low);
+    const wide_f64 sum = (wide_f64)((exponent + ((int64_t)(52 - mantissa) << 52)) | (int64_t)1 << 51);
+    const wide_i64 is_finite = (wide_f64)(bits & INT64_MAX) < (wide_f64){ 0 } + limit;
+    const wide_i64 rounded = (wide_i64)((x + sum) - sum) & INT64_MAX;
+    const wide_i64 beyond = (wide_i64)(x + (wide_f64)(sign | (int64_t)0x7ff << 52));
+    const wide_i64 size = ((rounded & is_finite) | (beyond & ~is_finite)) & INT64_MAX;
+    return __builtin_convertvector((wide_f64)(size | sign), wide_short);
+}
+
+#define WIDE_NARROW(name, type, mantissa, lowest, limit)                                                            \
+    static void name(WIDE_ARGS)                                                                                     \
+    {                                                                                                               \
+        (void)op, (void)b_, (void)c_;                                                                               \
+        enum { LANES = WIDE_BYTES / sizeof(double) };                                                               \
+        typedef type group __attribute__((vector_size(LANES * sizeof(type))));                                      \
+        const type *a = a_;                                                                                         \
+        float      *d = d_;                                                                                         \
+        for (int64_t i = 0; i < n; i += LANES) {                                                                    \
+            const size_t left = (size_t)(n - i < LANES ? n - i : LANES);                                            \
+            group x = { 0 };                                                                                        \
+            if (left == LANES) memcpy(&x, a + i, sizeof x);                                                         \
+            else memcpy(&x, a + i, left * sizeof *a);                                                               \
+            const wide_short y = wide_narrowed(__builtin_convertvector(x, wide_f64), mantissa, lowest, limit);      \
+            if (left == LANES) memcpy(d + i, &y, sizeof y);                                                         \
+            else memcpy(d + i, &y, left * sizeof *d);                                                               \
+        }                                                                                                           \
+    }
+WIDE_NARROW(wide_f64_to_f16, double, 10, -14, 65520.0)
+WIDE_NARROW(wide_f64_to_bf16, double, 7, -126, 0x1.ffp127)
