@@ -272,6 +272,22 @@ static sinter_status visit(growth *w, ir_node_id id)
     return SINTER_OK;
 }
 
+/* Nodes of bodies may know the number of rows, too, as a size. */
+static sinter_status check_bodies(const growth *w)
+{
+    for (ir_node_id id = 1; id < w->g->node.count; id++) {
+        const ir_node *n = ir_node_at(w->g, id);
+        if (n->is_dead || n->parent == IR_MAIN) continue;
+        bool is_sized = has_past_attribute(w, n);
+        for (uint32_t i = 0; i < n->count_out; i++) {
+            const ir_value *y = ir_value_at(w->g, n->out[i]);
+            for (uint32_t k = 0; k < y->rank; k++) is_sized = is_sized || is_past(w, y->dim[k]);
+        }
+        if (is_sized) return refuse(w, n, "is in a body and has a size of the state");
+    }
+    return SINTER_OK;
+}
+
 /* ---- pairs ---- */
 
 static sinter_status refuse_pair(const growth *w, const ir_value *past, const ir_value *present, const char *why)
@@ -406,6 +422,7 @@ static sinter_status run(growth *w)
         if (grows[i]) TRY(append_rows(w, pair[2 * i], pair[2 * i + 1]));
     for (uint32_t i = 0; i < nodes; i++)
         if (!ir_node_at(g, order[i])->is_dead) TRY(visit(w, order[i]));
+    TRY(check_bodies(w));
     return fix_sizes(w);
 }
 

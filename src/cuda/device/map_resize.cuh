@@ -27,8 +27,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     else if (COORDINATE == 3) over = i * (n - 1), under = n_out - 1;
     else if (COORDINATE == 6) over = n == n_out ? i : (2 * i + 1) * n, under = n == n_out ? 1 : 2 * n_out;
     else over = i * n, under = n_out;
-    if (COORDINATE == 2 && n_out == 1) over = -1, under = 2;
-    if (COORDINATE == 3 && n_out == 1) over = 0, under = 1;
+    if ((COORDINATE == 2 || COORDINATE == 3) && n_out == 1) over = 0, under = 1;
     i32 low = over / under;
     if (low * under > over) low--;
     const i32 rest = over - low * under;
