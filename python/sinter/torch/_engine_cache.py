@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caches of engines: the options cache_built_engines, reuse_cached_engines, engine_cache_dir, engine_cache_size and custom_engine_cache."""
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -17,11 +18,16 @@ class BaseEngineCache:
         raise NotImplementedError(f"{type(self).__name__} has no load(hash)")
 
 
+def own_folder():
+    """sinter/engines below XDG_CACHE_HOME or ~/.cache, which others cannot write to."""
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sinter", "engines")
+
+
 class DiskEngineCache(BaseEngineCache):
     """Engines in a folder, a file for each. The ones that were not used for the longest time go where they are more than engine_cache_size bytes."""
 
     def __init__(self, engine_cache_dir=None, engine_cache_size=5 << 30):
-        self.folder, self.size = os.fspath(engine_cache_dir or os.path.join(tempfile.gettempdir(), "sinter_engine_cache")), engine_cache_size
+        self.folder, self.size = os.fspath(engine_cache_dir or own_folder()), engine_cache_size
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
 
     def path(self, hash):
@@ -30,11 +36,16 @@ class DiskEngineCache(BaseEngineCache):
     def save(self, hash, blob, *args, **kwargs):
         if len(blob) > self.size:
             return
-        found = sorted((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(self.folder) if e.name.endswith(".sinter"))
+        found = []
+        for entry in os.scandir(self.folder):
+            with contextlib.suppress(FileNotFoundError):        # another process removed it
+                if entry.name.endswith(".sinter"):
+                    found.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
         total = sum(size for _, size, _ in found) + len(blob)
-        for _, size, path in found:
+        for _, size, path in sorted(found):
             if total > self.size:
-                os.remove(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(path)
                 total -= size
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
             file.write(blob)

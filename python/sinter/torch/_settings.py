@@ -44,7 +44,7 @@ class Settings:
     timing_cache_path           a file with measurements to use again
     cache_built_engines         engines are put into a cache
     reuse_cached_engines        engines are taken from the cache, where the model, its weights and the options are the same
-    engine_cache_dir            the folder of the cache; None: sinter_engine_cache in the folder for temporary files
+    engine_cache_dir            the folder of the cache; None: sinter/engines below XDG_CACHE_HOME or ~/.cache
     engine_cache_size           bytes that the folder may have
     custom_engine_cache         a cache of the script's own: an object with save(hash, blob) and load(hash)
     options                     further options of sinter.build, by name
