@@ -258,19 +258,31 @@ static double reach_of(gtensor *const *lanes, int64_t i)
     return most;
 }
 
-/* A row of `count` elements, `step` apart, of which the `taken` largest (or smallest) are taken, in their order. */
-static bool may_swap(gtensor *const *lanes, int64_t first, int64_t step, int64_t count, int64_t taken, bool largest)
+/* An element of a row, and how far rounding may move it. */
+typedef struct mover {
+    double x, reach;
+} mover;
+
+static int by_falling(const void *a, const void *b)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const double x = gtensor_at(lanes[0], first + i * step), reach = reach_of(lanes, first + i * step);
-        int64_t before = 0;
-        bool is_near = false;
-        for (int64_t j = 0; j < count; j++) {
-            const double y = gtensor_at(lanes[0], first + j * step), both = reach + reach_of(lanes, first + j * step);
-            before += largest ? y > x : y < x;
-            is_near = is_near || (j != i && both > 0 && fabs(x - y) <= both);
+    const double x = ((const mover *)a)->x, y = ((const mover *)b)->x;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* A row of which the `taken` largest are taken, in their order. A NaN is larger than all, and near to nothing. */
+static bool may_swap(mover *row, int64_t count, int64_t taken)
+{
+    double most = 0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, row[i].reach);
+    if (most == 0) return false;
+    qsort(row, (size_t)count, sizeof *row, by_falling);
+    for (int64_t i = 0, first = 0; i < count; i++) {
+        if (row[i].x != row[first].x) first = i;
+        if (first >= taken) return false;
+        for (int64_t j = i + 1; j < count && !(row[i].x - row[j].x > row[i].reach + most); j++) {
+            const double both = row[i].reach + row[j].reach;
+            if (both > 0 && row[i].x - row[j].x <= both) return true;
         }
-        if (is_near && before < taken) return true;
     }
     return false;
 }
@@ -289,11 +301,19 @@ bool judge_may_swap(const gmodel *m, const gnode *n, uint32_t k)
     const int64_t taken = is_top ? m->value.at[out].at[k][0]->dim[axis] : 1, count = t->dim[axis];
     int64_t step = 1;
     for (uint32_t i = axis + 1; i < t->rank; i++) step *= t->dim[i];
-    for (int64_t i = 0; i < t->count / count; i++)
-        if (may_swap(lanes, i / step * step * count + i % step, step, count, taken,
-                     !is_least && !(largest && !largest->i)))
-            return true;
-    return false;
+    const double sign = is_least || (largest && !largest->i) ? -1 : 1;
+    mover *row = malloc((size_t)count * sizeof *row);
+    bool found = !row;
+    for (int64_t i = 0; i < t->count / count && !found; i++) {
+        for (int64_t j = 0; j < count; j++) {
+            const int64_t at = i / step * step * count + i % step + j * step;
+            const double x = sign * gtensor_at(t, at);
+            row[j] = (mover){ isnan(x) ? sign * INFINITY : x, reach_of(lanes, at) };
+        }
+        found = may_swap(row, count, taken);
+    }
+    free(row);
+    return found;
 }
 
 bool judge_may_be_zero(gtensor *const *lanes)
