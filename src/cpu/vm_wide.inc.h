@@ -356,10 +356,10 @@ INLINE wide_short wide_narrowed(wide_f64 x, const int mantissa, const int lowest
 {
     const wide_i64 bits = (wide_i64)x, sign = bits & INT64_MIN;
     const wide_i64 least = (wide_i64){ 0 } + ((int64_t)(1023 + lowest) << 52);
-    const wide_i64 own = bits & ((int64_t)0x7ff << 52), is_low = own < least;
-    const wide_i64 exponent = (least & is_low) | (own & ~is_low);
-    const wide_f64 sum = (wide_f64)((exponent + ((int64_t)(52 - mantissa) << 52)) | (int64_t)1 << 51);
     const wide_i64 is_finite = (wide_f64)(bits & INT64_MAX) < (wide_f64){ 0 } + limit;
+    const wide_i64 own = bits & ((int64_t)0x7ff << 52), is_own = is_finite & (own >= least);
+    const wide_i64 exponent = (own & is_own) | (least & ~is_own);
+    const wide_f64 sum = (wide_f64)((exponent + ((int64_t)(52 - mantissa) << 52)) | (int64_t)1 << 51);
     const wide_i64 rounded = (wide_i64)((x + sum) - sum) & INT64_MAX;
     const wide_i64 beyond = (wide_i64)(x + (wide_f64)(sign | (int64_t)0x7ff << 52));
     const wide_i64 size = ((rounded & is_finite) | (beyond & ~is_finite)) & INT64_MAX;
