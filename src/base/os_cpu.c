@@ -183,19 +183,19 @@ static bool evicts_in_any_order(void)
 
 void os_memory_evict(const void *data, size_t size)
 {
-    const char *at = data;
+    const char *from = data, *line = from - (uintptr_t)from % CACHE_LINE;
     const bool is_free = evicts_in_any_order();
-    for (size_t i = 0; i < size; i += CACHE_LINE) {
-        if (is_free) __asm__ volatile("clflushopt (%0)" ::"r"(at + i) : "memory");
-        else __asm__ volatile("clflush (%0)" ::"r"(at + i) : "memory");
+    for (; line < from + size; line += CACHE_LINE) {
+        if (is_free) __asm__ volatile("clflushopt (%0)" ::"r"(line) : "memory");
+        else __asm__ volatile("clflush (%0)" ::"r"(line) : "memory");
     }
     __asm__ volatile("mfence" ::: "memory");
 }
 #elif defined(__aarch64__)
 void os_memory_evict(const void *data, size_t size)
 {
-    const char *at = data;
-    for (size_t i = 0; i < size; i += CACHE_LINE) __asm__ volatile("dc civac, %0" ::"r"(at + i) : "memory");
+    const char *from = data, *line = from - (uintptr_t)from % CACHE_LINE;
+    for (; line < from + size; line += CACHE_LINE) __asm__ volatile("dc civac, %0" ::"r"(line) : "memory");
     __asm__ volatile("dsb ish" ::: "memory");
 }
 #else

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* SHORT: numbers of runs that are turned into columns, TURNED at a time. ROWS_RUN: rows that are
- * added in f32, four by four. Numbers that are alike round alike, so a long sum would drift. NARROW: columns that fill
+/* SHORT: runs of at most so many numbers are turned into columns, TURNED runs at a time. ROWS_RUN: rows that are added
+ * in f32, four by four. Numbers that are alike round alike, so a long sum would drift. NARROW: columns that fill
  * vectors. */
 enum { RUN = 4096, SHORT = 16, TURNED = 512, NARROW = 64, ROWS_RUN = 256, COLS = 1024, TILE_ELEMENTS = 16384 };
 

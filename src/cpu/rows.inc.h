@@ -312,6 +312,15 @@ static void rms_norm(float *y, const float *x, int64_t n, const float *scale, fl
     }
 }
 
+/* At most SHORT_ROWS of the rows, as columns; what is left of the last vectors is 0. Returns how many rows. */
+static int64_t turn_rows(float *t, const float *x, int64_t rows, int64_t n)
+{
+    const int64_t count = rows < SHORT_ROWS ? rows : SHORT_ROWS;
+    if (count < SHORT_ROWS) memset(t, 0, sizeof(float) * ROWS_SHORT * SHORT_ROWS);
+    turn(t, SHORT_ROWS, x, n, count, n);
+    return count;
+}
+
 /* Rows of at most ROWS_SHORT numbers: lanes are rows, whose sums are formed in order. */
 static void norm_short(float *y, const float *x, int64_t rows, int64_t n, const float *scale, const float *bias,
                        float epsilon, float *mean, float *inverse)
@@ -319,9 +328,7 @@ static void norm_short(float *y, const float *x, int64_t rows, int64_t n, const 
     float t[ROWS_SHORT * SHORT_ROWS], stats[2][SHORT_ROWS];
     const vec part = v_set((float)n), one = v_set(1.0f), zero = v_zero();
     for (int64_t r = 0; r < rows; r += SHORT_ROWS, x += SHORT_ROWS * n, y += SHORT_ROWS * n) {
-        const int64_t count = rows - r < SHORT_ROWS ? rows - r : SHORT_ROWS;
-        if (count < SHORT_ROWS) memset(t, 0, sizeof t);
-        turn(t, SHORT_ROWS, x, n, count, n);
+        const int64_t count = turn_rows(t, x, rows - r, n);
         for (int64_t c = 0; c < count; c += L) {
             float *at = t + c;
             vec sum = v_zero(), off = sum, square = sum;
@@ -349,14 +356,12 @@ static void norm_short(float *y, const float *x, int64_t rows, int64_t n, const 
     }
 }
 
-/* The same of rms_norm. */
+/* Of rms_norm, as norm_short is of layer_norm. */
 static void rms_short(float *y, const float *x, int64_t rows, int64_t n, const float *scale, float epsilon)
 {
     float t[ROWS_SHORT * SHORT_ROWS];
     for (int64_t r = 0; r < rows; r += SHORT_ROWS, x += SHORT_ROWS * n, y += SHORT_ROWS * n) {
-        const int64_t count = rows - r < SHORT_ROWS ? rows - r : SHORT_ROWS;
-        if (count < SHORT_ROWS) memset(t, 0, sizeof t);
-        turn(t, SHORT_ROWS, x, n, count, n);
+        const int64_t count = turn_rows(t, x, rows - r, n);
         for (int64_t c = 0; c < count; c += L) {
             float *at = t + c;
             vec square = v_zero();

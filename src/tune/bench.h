@@ -30,7 +30,8 @@ struct tune_bench {
     const problem *p;
     const tune_options *o;
     bool is_on_device;
-    bool is_cold; /* on the host: weights are evicted before each launch */
+    /* On the host: weights are evicted before each launch. False from the first launch on that reads few of them. */
+    bool is_cold;
     stream *stream;
     operand *at;
     bench_buffer *packed; /* by operand: weights packed for the current kernel; reused while large enough */

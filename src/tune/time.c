@@ -19,10 +19,11 @@ static const uint64_t wake_ns = 50000000;
 /* A kernel that is this many times slower than the best one is measured once only. */
 static const double hopeless = 2;
 
-/* Evicting so many bytes takes about a nanosecond, and reading them no less than an eighth of that. */
-static const double evicted_in_ns = 16, read_in_share = 0.125;
+/* Bytes that are evicted in a nanosecond, about. One thread needs at least this share of the time to read them again.
+ */
+static const double evicted_in_ns = 16, read_share = 0.125;
 
-/* Returns how long that takes, about, in ns. */
+/* Returns how many ns the eviction takes, about. */
 static double evict_weights(const bench_lane *l)
 {
     const problem *p = l->bench->p;
@@ -44,8 +45,9 @@ static sinter_status launch(const bench_lane *l, uint32_t launches, double *ns)
     const uint64_t start = is_alone ? os_busy_ns() : os_time_ns();
     for (uint32_t k = 0; k < launches; k++) TRY(o->backend->program_launch(o->device, l->program, &l->run));
     const double took = (double)((is_alone ? os_busy_ns() : os_time_ns()) - start);
-    /* A kernel that takes less time reads a few rows of a table: to evict all of it each time would take seconds. */
-    if (took < read_in_share * evicting) l->bench->is_cold = false;
+    /* A kernel that takes less time does not read all of its weights, but a few rows of a table. To evict the whole
+     * table before each launch would take seconds. */
+    if (took * o->threads < read_share * evicting) l->bench->is_cold = false;
     *ns += took;
     return SINTER_OK;
 }

@@ -15,8 +15,7 @@
  * type (SINTER_ALLOW_…). --dump writes the graphs for compare_onnxruntime.py, and runs none. --rewrite: each model is
  * written as ONNX first, as it is or simplified, and that model is run. --file runs a model as text. --coverage appends
  * what the graphs have to a file for uncovered.py, and runs none. --states: each graph has inputs and outputs that stay
- * in the context; else one of 16. Graph N of a seed and a palette is the same
- * everywhere. */
+ * in the context; else one of 16. Graph N of a seed and a palette is the same everywhere. */
 #include "graph_ops.h"
 #include "graph_campaign.h"
 #include "test.h"

@@ -280,6 +280,20 @@ static void counts_cpus(void)
     CHECK(os_env("SINTER_SURELY_UNSET") == NULL);
 }
 
+/* Evicting changes no byte, wherever the bytes begin and end. */
+static void evicts_from_caches(void)
+{
+    uint8_t at[1000], copy[sizeof at];
+    for (size_t i = 0; i < sizeof at; i++) at[i] = copy[i] = (uint8_t)(i * 37 + 11);
+    for (size_t from = 0; from < 70; from++) {
+        at[from + 3]++;
+        copy[from + 3]++;
+        os_memory_evict(at + from, from * 13 % (sizeof at - from));
+    }
+    os_memory_evict(NULL, 0);
+    CHECK(!memcmp(at, copy, sizeof at));
+}
+
 /* Files that several threads read: every byte is where it was. */
 static void reads_large_files(void)
 {
@@ -350,6 +364,7 @@ static const test tests[] = {
     T(waits_in_time),
     T(counts_busy_time),
     T(counts_cpus),
+    T(evicts_from_caches),
     { 0 },
 };
 TEST_MAIN(tests)
