@@ -92,7 +92,7 @@ static bool is_shipped(const char *path)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     static const char stem[] = "libnvinfer_plugin.so";
     if (strncmp(name, stem, sizeof stem - 1) != 0) return false;
-    cli_say(LOG_INFO, "%s is not loaded: what sinter has of its plugins is built in", path);
+    cli_say(LOG_INFO, "%s is not loaded: operators of sinter stand for its plugins", path);
     return true;
 }
 

@@ -37,7 +37,7 @@ trtexec --onnx=reshape.onnx --minShapes=x:1x6,sizes:1x1 --optShapes=x:2x6,sizes:
 trtexec --loadEngine=r.plan --shapes=x:4x6,sizes:8x3 --iterations=1 --duration=0 --exportOutput=r.json | Using values 8x3 for input sizes
 trtexec --onnx=reshape.onnx --shapes=x:4x6,sizes:8 | E rank
 trtexec --onnx=model.onnx --int8 --layerPrecisions=conv1_conv:int8,relu1_relu:int8 --precisionConstraints=prefer --buildOnly | 'int8' changes nothing in layer 'relu1_relu'
-trtexec --onnx=model.onnx --plugins=libnvinfer_plugin.so --staticPlugins=/usr/lib/x86_64-linux-gnu/libnvinfer_plugin.so.10 --buildOnly | its plugins is built in
+trtexec --onnx=model.onnx --plugins=libnvinfer_plugin.so --staticPlugins=/usr/lib/x86_64-linux-gnu/libnvinfer_plugin.so.10 --buildOnly | operators of sinter stand for its plugins
 trtexec --onnx=model.onnx --hardwareCompatibilityLevel=ampere+ --buildOnly | kernels are chosen for one chip
 trtexec --onnx=model.onnx --dumpOutput --duration=0 --iterations=1 | Output Tensors:
 trtexec --onnx=model.onnx --stronglyTyped --skipInference --saveEngine=s.engine --stripWeights | &&&& PASSED
